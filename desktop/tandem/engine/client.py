@@ -1,0 +1,339 @@
+"""The other end of the pipe: starts the engine's process, talks to it, and notices when it dies.
+
+One thread uses a client; `stop` and `kill` may come from any. Nothing here imports llama.cpp or Qt. Start it from a
+thread that lives as long as the engine shall (the GUI thread): on Linux the engine dies with that thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from tandem.engine import host, protocol
+from tandem.engine.lifeline import tie_child
+from tandem.engine.protocol import (
+    Count,
+    Counted,
+    Done,
+    DrafterProblem,
+    Event,
+    Failed,
+    Generate,
+    Hello,
+    Load,
+    Loaded,
+    Pass,
+    Progress,
+    Stop,
+    Stopped,
+)
+from tandem.errors import EngineDied, EngineError, ModelError, PromptTooLong, TandemError, UsageError
+
+START_TIMEOUT_S: Final = 120.0
+"""Loading the libraries takes about a second; a cold disk or a virus scanner can take a minute."""
+
+HANG_AFTER_S: Final = 300.0
+"""A busy engine that says nothing for this long is hung. A prefill batch of a large model can take a minute."""
+
+_TAIL_BYTES: Final = 4000
+_T = TypeVar("_T", bound=Event)
+
+_WINDOWS_CODES: Final = {0xC000001D: signal.SIGILL, 0xC0000005: signal.SIGSEGV, 0x40000015: signal.SIGABRT}
+
+
+class RequestStopped(Exception):
+    """A load or a count ended because it was stopped."""
+
+
+class EngineClient:
+    """An engine process.
+
+    Args:
+        log_folder: Where the engine's log goes.
+        hang_after_s: Seconds without an event, while busy, after which the engine counts as hung and is ended.
+    """
+
+    def __init__(self, log_folder: Path, hang_after_s: float = HANG_AFTER_S) -> None:
+        self._log_folder = log_folder
+        self._hang_after_s = hang_after_s
+        self._ids = itertools.count(1)
+        self._sending = threading.Lock()
+        self._connection: Connection[Any, Any] | None = None
+        self._process: SpawnProcess | None = None
+        self._job: Any = None
+        self._log: Path | None = None
+        self.hello: Hello | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, None when it does not run."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.is_alive()
+
+    def start(self) -> Hello:
+        """Starts the process and waits until it is up.
+
+        Raises:
+            EngineDied: It did not come up.
+            EngineError: Its build of llama.cpp lacks something.
+        """
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._log = host.log_file(self._log_folder)
+        self._process = context.Process(
+            target=host.main, args=(theirs, os.getpid(), str(self._log)), name="tandem-engine", daemon=True
+        )
+        with _interrupts_ignored():
+            self._process.start()
+        theirs.close()
+        self._connection = ours
+        self._job = tie_child(self._process.pid or 0)
+        self.hello = self._answer(0, Hello, START_TIMEOUT_S)
+        return self.hello
+
+    def load(self, request: Load, progress: Callable[[Progress], None] = lambda _: None) -> Loaded:
+        """Loads a pair. If the engine dies over the drafter it is started again and the target goes on alone.
+
+        Raises:
+            RequestStopped: `stop` was called.
+            ModelError: A file or the pair cannot be used.
+            EngineDied: The process ended.
+        """
+        stage = "target"
+
+        def on_progress(event: Progress) -> None:
+            nonlocal stage
+            stage = event.stage
+            progress(event)
+
+        try:
+            return self._answer(self.send(request), Loaded, progress=on_progress)
+        except EngineDied as error:
+            if stage != "drafter":
+                raise
+            self.close()
+            self.start()
+            alone = msgspec.structs.replace(request, id=self.next_id(), drafter=None, method="none")
+            loaded = self._answer(self.send(alone), Loaded, progress=progress)
+            remedy = "Answers come from the target alone; try the pair again or another."
+            problem = DrafterProblem(f"The engine ended while it loaded the drafter ({error.reason}).", remedy)
+            return msgspec.structs.replace(loaded, problem=problem)
+
+    def count(self, request: Count) -> Counted:
+        """Counts a conversation's tokens."""
+        return self._answer(self.send(request), Counted)
+
+    def generate(self, request: Generate) -> Iterator[Progress | Pass | Done]:
+        """Sends the request at once; yields its events, `Done` last.
+
+        Raises:
+            UsageError: The request makes no sense.
+            EngineError: The engine failed over it and goes on.
+            EngineDied: The process ended; what was yielded before is all there is.
+        """
+        return self._stream(self.send(request))
+
+    def next_id(self) -> int:
+        """An id for a request."""
+        return next(self._ids)
+
+    def stop(self, request: int) -> None:
+        """Stops a request; it then ends with `Done` (reason "stopped") or `RequestStopped`. Any thread may call it."""
+        with suppress(EngineDied):  # then it has stopped
+            self.send(Stop(request))
+
+    def send(self, request: protocol.Request) -> int:
+        """Sends a request and returns its id."""
+        connection = self._connection
+        if connection is None:
+            raise EngineDied("exited", "The engine is not running.", "Start it again.")
+        with self._sending:
+            try:
+                connection.send_bytes(protocol.encode(request))
+            except OSError as error:
+                raise self._death() from error
+        return request.id
+
+    def kill(self) -> None:
+        """Ends the process at once. Any thread may call it."""
+        if self._process is not None and self._process.is_alive():
+            self._process.kill()
+
+    def close(self) -> None:
+        """Ends the process and waits for its end. Safe to call twice."""
+        connection, process = self._connection, self._process
+        self._connection = self._process = self._job = None
+        if connection is not None:
+            connection.close()  # its reader thread ends it
+        if process is not None:
+            process.join(1.0)
+            if process.is_alive():
+                process.kill()
+                process.join()
+            process.close()
+
+    def __enter__(self) -> EngineClient:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stream(self, request: int) -> Iterator[Progress | Pass | Done]:
+        while True:
+            event = self._next(request, self._hang_after_s)
+            if isinstance(event, Stopped):
+                raise RequestStopped
+            if not isinstance(event, Progress | Pass | Done):
+                raise EngineError("The engine answered out of turn.", "Start it again.", repr(type(event)))
+            yield event
+            if isinstance(event, Done):
+                return
+
+    def _answer(
+        self,
+        request: int,
+        kind: type[_T],
+        timeout_s: float | None = None,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> _T:
+        while True:
+            event = self._next(request, timeout_s or self._hang_after_s)
+            if isinstance(event, kind):
+                return event
+            if isinstance(event, Stopped):
+                raise RequestStopped
+            if isinstance(event, Progress):
+                progress(event)
+
+    def _next(self, request: int, timeout_s: float) -> Event:
+        """The next event that belongs to `request`; a failure becomes its exception."""
+        while True:
+            event = self._receive(timeout_s)
+            if isinstance(event, Hello):
+                return event
+            if event.id != request:
+                continue  # the tail of an answer that was given up
+            if isinstance(event, Failed):
+                raise as_error(event)
+            return event
+
+    def _receive(self, timeout_s: float) -> Event:
+        connection, process = self._connection, self._process
+        if connection is None or process is None:
+            raise EngineDied("exited", "The engine is not running.", "Start it again.")
+        ready = wait([connection, process.sentinel], timeout_s)
+        if not ready:
+            process.kill()
+            process.join()
+            raise self._death("hung")
+        try:
+            # events may still be in the pipe of a process that has ended
+            return protocol.decode_event(connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise self._death() from error
+
+    def _death(self, reason: str | None = None) -> EngineDied:
+        process = self._process
+        code = None
+        if process is not None:
+            process.join(5.0)
+            code = process.exitcode
+        tail = self._tail()
+        name, sentence, remedy = describe_death(code, tail) if reason is None else _DEATHS[reason]
+        return EngineDied(name if reason is None else reason, sentence, remedy, tail)
+
+    def _tail(self) -> str:
+        try:
+            with (self._log or Path()).open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - _TAIL_BYTES))
+                return file.read().decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+_DEATHS: Final[dict[str, tuple[str, str, str]]] = {
+    reason: (reason, sentence, remedy)
+    for reason, sentence, remedy in (
+        (
+            "out of memory",
+            "The engine ran out of memory.",
+            "Choose a smaller context or model, or close other programs.",
+        ),
+        ("illegal instruction", "The engine was built for a newer CPU.", "Install the build made for this machine."),
+        (
+            "aborted",
+            "The engine gave up after an error of its own.",
+            "Try again; without the drafter if it comes back.",
+        ),
+        ("crashed", "The engine crashed.", "Try again; without the drafter if it comes back."),
+        ("killed", "The engine was ended from outside.", "Try again; if memory was short, choose a smaller context."),
+        ("exited", "The engine ended by itself.", "Try again; its log says more."),
+        ("hung", "The engine did not answer any more and was ended.", "Try again."),
+    )
+}
+_SIGNALS: Final = {
+    signal.SIGILL: "illegal instruction",
+    signal.SIGABRT: "aborted",
+    signal.SIGSEGV: "crashed",
+    getattr(signal, "SIGBUS", signal.SIGSEGV): "crashed",
+    signal.SIGFPE: "crashed",
+    getattr(signal, "SIGKILL", signal.SIGTERM): "killed",
+    signal.SIGTERM: "killed",
+}
+
+
+def describe_death(exit_code: int | None, log_tail: str) -> tuple[str, str, str]:
+    """Reason, sentence and remedy for an engine that ended.
+
+    Args:
+        exit_code: As `multiprocessing` gives it: negative is a signal; Windows gives an NTSTATUS.
+        log_tail: The end of its log.
+    """
+    lowered = log_tail.lower()
+    if any(sign in lowered for sign in ("out of memory", "failed to allocate", "bad_alloc", "unable to allocate")):
+        return _DEATHS["out of memory"]
+    number: int = -exit_code if exit_code is not None and exit_code < 0 else 0
+    if sys.platform == "win32" and exit_code is not None:
+        number = _WINDOWS_CODES.get(exit_code & 0xFFFFFFFF, 0)
+    return _DEATHS[_SIGNALS.get(number, "exited")]
+
+
+def as_error(event: Failed) -> TandemError:
+    """The exception that a `Failed` event stands for."""
+    if event.numbers is not None:
+        return PromptTooLong(*event.numbers)
+    if event.fault is not None:
+        return ModelError(event.fault, event.sentence, event.remedy, event.details)
+    kind = UsageError if event.exit_code == UsageError.exit_code else EngineError
+    return kind(event.sentence, event.remedy, event.details)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """A child started in here ignores Ctrl-C from its first instruction on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,421 @@
+"""The choice of the next token from the target's scores, and never from the drafter's.
+
+The order and the formulas are those of llama.cpp's default chain (`common_params_sampling::samplers` in
+`common/common.h`, the samplers themselves in `src/llama-sampler.cpp`, at commit 0c1e57098):
+
+1. repeat penalty: scores of recent tokens are divided by it where positive, else multiplied
+   (`llama_sampler_penalties_apply`);
+2. top-k: the k best (`llama_sampler_top_k_impl`);
+3. top-p: the smallest set of best tokens whose share of what is left reaches p, at least one
+   (`llama_sampler_top_p_apply`);
+4. min-p: scores of at least `best + ln(min_p)` (`llama_sampler_min_p_apply`);
+5. temperature: scores are divided by it (`llama_sampler_temp_impl`), 0 takes the best (`llama_sampler_greedy_apply`);
+6. one draw from the softmax of what is left (`llama_sampler_dist_apply`).
+
+llama.cpp adds probabilities up in float32 and this module in float64, so a token that stands within rounding of a
+limit may fall on its other side. A row at Gemma 4's vocabulary is 1 MiB: few passes, into kept buffers, and no sort.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tandem.errors import EngineError, UsageError
+
+MAX_SEED: Final = 2**64 - 1
+"""The largest seed: what fits an unsigned 64-bit number."""
+
+_PENALTY_RANGE: Final = (0.01, 100.0)
+# Block maxima are taken down the columns of a (64, vocabulary / 64) view: numpy vectorises that direction, and it
+# leaves 4,096 maxima of 262,144 scores, enough for a tight bound at k = 64 (measured: 32 to 256 rows differ little).
+_BLOCK: Final = 64
+# Scores whose exponentials are added up at a time: 256 KiB of float32 stay in the second cache level, and the pairwise
+# sum of a chunk is added in float64. Smaller chunks cost more calls than they save (measured).
+_CHUNK: Final = 65_536
+# How far a search over the whole vocabulary looks at first, and by how much it widens.
+_FIRST_LOOK: Final = 256
+_WIDEN: Final = 16
+
+Ids = NDArray[np.intp]
+Scores = NDArray[np.float32]
+
+
+class SamplingParams(msgspec.Struct, frozen=True):
+    """How a token is chosen. The defaults are the ones Gemma 4's model card gives.
+
+    Attributes:
+        temperature: Divides the scores, without unit; 0 always takes the best token.
+        top_k: Tokens kept, the best ones; 0 keeps all.
+        top_p: Share of probability kept, in (0, 1]; 1 keeps all.
+        min_p: Least probability kept, as a share of the best token's, in [0, 1]; 0 keeps all.
+        repeat_penalty: Above 1 makes recent tokens less likely, below 1 more; 1 does nothing.
+        repeat_last_n: Recent tokens, of prompt and answer, that the penalty counts; 0 does nothing.
+        seed: Start of the random stream, 0 to 2**64 - 1; `None` takes a fresh one.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 64
+    top_p: float = 0.95
+    min_p: float = 0.0
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    seed: int | None = None
+
+    def check(self) -> None:
+        """Refuse values that make no sense.
+
+        Raises:
+            UsageError: The first value that is out of its range, NaN included.
+        """
+        # Written so that NaN, which compares false with everything, fails each test.
+        if not 0.0 <= self.temperature < math.inf:
+            raise _refused("temperature", self.temperature, "0 or more", "0 for the likeliest token each time, or 1.0")
+        if not self.top_k >= 0:
+            raise _refused("top-k", self.top_k, "0 or more", "0 for no limit, or 64")
+        if not 0.0 < self.top_p <= 1.0:
+            raise _refused("top-p", self.top_p, "above 0 and at most 1", "1 for no limit, or 0.95")
+        if not 0.0 <= self.min_p <= 1.0:
+            raise _refused("min-p", self.min_p, "between 0 and 1", "0 for no limit")
+        low, high = _PENALTY_RANGE
+        if not low <= self.repeat_penalty <= high:
+            raise _refused("repeat penalty", self.repeat_penalty, f"between {low:g} and {high:g}", "1 for no penalty")
+        if not self.repeat_last_n >= 0:
+            raise _refused("repeat penalty's reach", self.repeat_last_n, "0 tokens or more", "64")
+        if self.seed is not None and not 0 <= self.seed <= MAX_SEED:
+            raise _refused("seed", self.seed, f"a whole number between 0 and {MAX_SEED}", "another, or none at all")
+
+
+class Scratch:
+    """Buffers for rows of one vocabulary, so that no row costs an allocation. Not for two threads at once.
+
+    Args:
+        vocabulary: Scores in a row.
+    """
+
+    __slots__ = ("_penalised", "chunk", "maxima", "passed", "vocabulary")
+
+    def __init__(self, vocabulary: int) -> None:
+        if vocabulary < 1:
+            raise ValueError("a vocabulary has at least one token")
+        self.vocabulary: Final = vocabulary
+        self.maxima: Final[Scores] = np.empty(vocabulary // _BLOCK, np.float32)
+        self.passed: Final[NDArray[np.bool_]] = np.empty(vocabulary, np.bool_)
+        self.chunk: Final[Scores] = np.empty(min(vocabulary, _CHUNK), np.float32)
+        self._penalised: Scores | None = None
+
+    def copy(self, row: Scores) -> Scores:
+        """Copy `row` into a buffer that may be written to, valid until the next call."""
+        if self._penalised is None:
+            self._penalised = np.empty(self.vocabulary, np.float32)
+        np.copyto(self._penalised, row)
+        return self._penalised
+
+
+class Sampler:
+    """Chooses the tokens of one answer.
+
+    Alternate `choose` and `accept`. With a temperature above 0 each `choose` uses exactly one random number, so the
+    text of a seed depends on the target's rows alone and not on who drafted what.
+
+    Args:
+        params: How to choose.
+        vocabulary: Scores in a row.
+
+    Raises:
+        UsageError: The params make no sense.
+    """
+
+    def __init__(self, params: SamplingParams, vocabulary: int) -> None:
+        params.check()
+        self.params: Final = params
+        # A fresh seed has 32 bits: people read it off and type it again, and scripts may hold numbers as doubles.
+        self.seed: Final[int] = secrets.randbits(32) if params.seed is None else params.seed
+        self._scratch: Final = Scratch(vocabulary)
+        self._penalty: Final = np.float32(params.repeat_penalty)
+        self._penalises: Final = params.repeat_penalty != 1.0 and params.repeat_last_n > 0
+        self._recent: Final[deque[int]] = deque(maxlen=params.repeat_last_n)
+        self._recent_ids: Ids | None = None
+        self._stream = np.random.PCG64(self.seed)
+        self._banned: Ids = np.empty(0, np.intp)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the best token is always taken, and no random number used."""
+        return self.params.temperature == 0.0
+
+    def begin(self, prompt: Sequence[int]) -> None:
+        """Start an answer: rewind the random stream, forget the last answer's tokens.
+
+        Args:
+            prompt: The token ids of the prompt; its last `repeat_last_n` count for the repeat penalty.
+        """
+        self._stream = np.random.PCG64(self.seed)
+        self._recent.clear()
+        self._recent.extend(prompt[-self.params.repeat_last_n :] if self.params.repeat_last_n else ())
+        self._recent_ids = None
+
+    def ban(self, tokens: Iterable[int]) -> None:
+        """Never choose these from now on, as llama.cpp does for `ignore_eos`: their scores become -inf."""
+        self._banned = np.fromiter(tokens, np.intp)
+
+    def accept(self, token: int) -> None:
+        """Let a token that is now part of the answer count for the repeat penalty."""
+        if self._penalises:
+            self._recent.append(token)
+            self._recent_ids = None
+
+    def choose(self, row: Scores) -> int:
+        """Choose the next token.
+
+        Args:
+            row: The target's raw scores (logits), shape (vocabulary,), float32. It is only read.
+
+        Returns:
+            A token id.
+
+        Raises:
+            EngineError: The row holds NaN or +inf, or nothing but -inf.
+        """
+        scores = self._penalised(row)
+        if self.greedy:
+            best = int(scores.argmax())  # the first of equals, and the first NaN if there is one
+            if not math.isfinite(scores[best]):
+                raise _unusable()
+            return best
+        # The 53 high bits of one raw number. Raw streams of a numpy bit generator are frozen for good (NEP 19),
+        # what Generator.random makes of them is not.
+        share = (self._stream.random_raw() >> 11) * 2.0**-53
+        if self._keeps_all:
+            return self._choose_of_all(scores, share)
+        ids, logits = self._kept(scores)
+        running = np.cumsum(_weights(logits, self.params.temperature))
+        return int(ids[_position(running, share * running[-1])])
+
+    def distribution(self, row: Scores) -> tuple[Ids, NDArray[np.float64]]:
+        """The distribution that `choose` draws from. Uses no random number; sorts the row when nothing is cut off.
+
+        Args:
+            row: As for `choose`.
+
+        Returns:
+            Token ids by falling score, equal scores by rising id, and their probabilities (sum 1).
+
+        Raises:
+            EngineError: As for `choose`.
+        """
+        scores = self._penalised(row)
+        if self.greedy:
+            ids, _ = top_candidates(scores, 1, self._scratch)
+            return ids, np.ones(1)
+        if self._keeps_all:
+            ids, logits = top_candidates(scores, len(scores), self._scratch)
+        else:
+            ids, logits = self._kept(scores)
+        weights = _weights(logits, self.params.temperature)
+        return ids, weights / weights.sum()
+
+    @property
+    def _keeps_all(self) -> bool:
+        return self.params.top_k == 0 and self.params.top_p >= 1.0 and self.params.min_p == 0.0
+
+    def _penalised(self, row: Scores) -> Scores:
+        """The row itself, or a copy with the repeat penalty applied."""
+        if row.shape != (self._scratch.vocabulary,):
+            raise ValueError(f"a row of {self._scratch.vocabulary} scores is needed, not {row.shape}")
+        if not self._penalises and not len(self._banned):
+            return row
+        scores = self._scratch.copy(row)
+        scores[self._banned] = -np.inf
+        if not self._penalises:
+            return scores
+        if self._recent_ids is None:
+            ids = {token for token in self._recent if 0 <= token < self._scratch.vocabulary}
+            self._recent_ids = np.fromiter(ids, np.intp, len(ids))
+        old = scores[self._recent_ids]
+        scores[self._recent_ids] = np.where(old <= 0, old * self._penalty, old / self._penalty)
+        return scores
+
+    def _kept(self, scores: Scores) -> tuple[Ids, Scores]:
+        """What top-k, top-p and min-p leave, best first."""
+        size = len(scores)
+        if self.params.top_k > 0:
+            ids, logits = top_candidates(scores, self.params.top_k, self._scratch)
+            return self._narrow(ids, logits, None)
+        # Without top-k the limits are over the whole vocabulary. They cut off the end of the descending order: look at
+        # the best few, and widen the look until the cut is inside it.
+        total: float | None = None
+        look = min(_FIRST_LOOK, size)
+        while True:
+            ids, logits = top_candidates(scores, look, self._scratch)
+            if total is None and self.params.top_p < 1.0:
+                total = _sum_of_weights(scores, float(logits[0]), 1.0)
+            ids, logits = self._narrow(ids, logits, total)
+            if len(ids) < look or look == size:
+                return ids, logits
+            look = min(look * _WIDEN, size)
+
+    def _narrow(self, ids: Ids, logits: Scores, total: float | None) -> tuple[Ids, Scores]:
+        """Apply top-p, then min-p, to the best tokens.
+
+        `total` is the sum of all weights that top-p is a share of, None where the tokens given are all there are.
+        """
+        keep = len(ids)
+        if self.params.top_p < 1.0:
+            running = np.cumsum(_weights(logits, 1.0))
+            goal = self.params.top_p * (running[-1] if total is None else total)
+            keep = min(keep, int(running.searchsorted(goal)) + 1)
+        if self.params.min_p > 0.0:
+            least = float(logits[0]) + math.log(self.params.min_p)
+            keep = min(keep, int(np.count_nonzero(logits >= least)))
+        return ids[:keep], logits[:keep]
+
+    def _choose_of_all(self, scores: Scores, share: float) -> int:
+        """Draw from the whole vocabulary, in the same descending order, without sorting more of it than needed."""
+        size = len(scores)
+        look = min(_FIRST_LOOK, size)
+        goal: float | None = None
+        while True:
+            ids, logits = top_candidates(scores, look, self._scratch)
+            if goal is None:
+                goal = share * _sum_of_weights(scores, float(logits[0]), self.params.temperature)
+            running = np.cumsum(_weights(logits, self.params.temperature))
+            if running[-1] > goal or look == size:
+                return int(ids[_position(running, goal)])
+            look = min(look * _WIDEN, size)
+
+
+def top_candidates(row: Scores, k: int, scratch: Scratch) -> tuple[Ids, Scores]:
+    """The k best scores of a row, exactly.
+
+    The k-th largest of the maxima of disjoint blocks cannot be above the k-th largest score, so whatever is below it
+    is out. Few scores pass, and only those are ordered.
+
+    Args:
+        row: Scores, shape (vocabulary,), float32. It is only read.
+        k: How many; more than the vocabulary means all.
+        scratch: Buffers for this vocabulary.
+
+    Returns:
+        Token ids and their scores, by falling score, equal scores by rising id.
+
+    Raises:
+        EngineError: The row holds NaN or +inf, or nothing but -inf.
+    """
+    size = len(row)
+    if size != scratch.vocabulary or k < 1:
+        raise ValueError(f"cannot take {k} of {size} scores with buffers for {scratch.vocabulary}")
+    columns = len(scratch.maxima)
+    if k > columns:
+        _require_usable(row.max())
+        ids = _best(row, min(k, size))
+        return ids, row[ids]
+    whole = columns * _BLOCK
+    maxima = np.maximum.reduce(row[:whole].reshape(_BLOCK, columns), axis=0, out=scratch.maxima)
+    top = maxima.max()
+    if whole < size:
+        top = np.maximum(top, row[whole:].max())  # unlike max(), hands a NaN on
+    _require_usable(top)
+    bound = np.partition(maxima, columns - k)[columns - k]
+    passed = np.flatnonzero(np.greater_equal(row, bound, out=scratch.passed))
+    values = row[passed]
+    order = _best(values, k)
+    return passed[order], values[order]
+
+
+def confidence(row: Scores, best: int, scratch: Scratch) -> float:
+    """The softmax probability of one token over the whole row.
+
+    Args:
+        row: Scores, shape (vocabulary,), float32. It is only read.
+        best: The token's id, usually that of the largest score.
+        scratch: Buffers for this vocabulary.
+
+    Returns:
+        A probability, 0 to 1, right to about 1e-6 of itself.
+
+    Raises:
+        EngineError: The row holds NaN or +inf, or nothing but -inf.
+    """
+    if len(row) != scratch.vocabulary:
+        raise ValueError(f"a row of {scratch.vocabulary} scores is needed, not {len(row)}")
+    # The token is nearly always the best one, so its own score is what to subtract, and the row need not be searched
+    # for its maximum. Where that overflows or meets NaN, the maximum decides.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = _sum_of_exponentials(row, row[best], scratch)
+    if math.isfinite(total):
+        return 1.0 / total
+    top = row.max()
+    _require_usable(top)
+    return math.exp(float(row[best]) - float(top)) / _sum_of_exponentials(row, top, scratch)
+
+
+def _sum_of_exponentials(row: Scores, origin: np.float32, scratch: Scratch) -> float:
+    total = 0.0
+    for start in range(0, len(row), _CHUNK):
+        part = row[start : start + _CHUNK]
+        buffer = scratch.chunk[: len(part)]
+        np.subtract(part, origin, out=buffer)
+        np.exp(buffer, out=buffer)
+        total += float(buffer.sum())
+    return total
+
+
+def _best(values: Scores, k: int) -> Ids:
+    """Positions of the k largest values, falling, the first of equals first. k is 1 to len(values)."""
+    size = len(values)
+    if size <= 4 * k:
+        return np.argsort(-values, kind="stable")[:k]
+    least = np.partition(values, size - k)[size - k]
+    above = np.flatnonzero(values > least)
+    equal = np.flatnonzero(values == least)[: k - len(above)]
+    return np.concatenate((above[np.argsort(-values[above], kind="stable")], equal))
+
+
+def _weights(logits: Scores, temperature: float) -> NDArray[np.float64]:
+    """exp((logit - best) / temperature) of scores in falling order, in float64."""
+    exact = logits.astype(np.float64)
+    with np.errstate(over="ignore"):  # a tiny temperature sends all but the best to exp(-inf) = 0, as it should
+        weights: NDArray[np.float64] = np.exp((exact - exact[0]) / temperature)
+    return weights
+
+
+def _sum_of_weights(row: Scores, best: float, temperature: float) -> float:
+    """The sum of `_weights` over a whole row in any order."""
+    total = 0.0
+    for start in range(0, len(row), _CHUNK):
+        part = row[start : start + _CHUNK].astype(np.float64)
+        with np.errstate(over="ignore"):
+            total += float(np.exp((part - best) / temperature).sum())
+    return total
+
+
+def _position(running: NDArray[np.float64], goal: float) -> int:
+    """The first position whose running sum passes the goal; never one of weight 0."""
+    found = int(running.searchsorted(goal, side="right"))
+    # Rounding can put the goal at or above the last sum: then it is the last position that added anything.
+    return found if found < len(running) else int(running.searchsorted(running[-1]))
+
+
+def _require_usable(top: np.float32) -> None:
+    if not math.isfinite(top):
+        raise _unusable()
+
+
+def _unusable() -> EngineError:
+    return EngineError(
+        "The model produced no usable scores for the next token.",
+        "Try again or choose another device; if it happens every time, the model file is likely damaged.",
+        "the row of logits holds NaN or +inf, or nothing but -inf",
+    )
+
+
+def _refused(what: str, value: float, wanted: str, instead: str) -> UsageError:
+    return UsageError(f"The {what} is {value} and must be {wanted}.", f"Use {instead}.")

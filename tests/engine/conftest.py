@@ -1,0 +1,32 @@
+"""Engines that tests share: a real process each, loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.engines import Engine, running
+
+
+@pytest.fixture(scope="session")
+def demo(demo_pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The demo pair with its MTP drafter."""
+    with running(tmp_path_factory.mktemp("demo-logs"), *demo_pair) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def demo_ngram(demo_pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The demo target with prompt lookup."""
+    with running(tmp_path_factory.mktemp("ngram-logs"), demo_pair[0], method="ngram") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def demo_draft_model(demo_pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The demo target drafting for itself, as a classic draft model of the same vocabulary."""
+    logs = tmp_path_factory.mktemp("draft-model-logs")
+    with running(logs, demo_pair[0], demo_pair[0], method="draft-model") as engine:
+        yield engine
