@@ -6,7 +6,10 @@ a remedy on stderr. Nothing here computes: it reads flags and hands over to `ter
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +22,7 @@ from tandem import paths
 from tandem.engine.protocol import Generate, Load, Method
 from tandem.engine.sampling import SamplingParams
 from tandem.engine.template import Message, clean
-from tandem.errors import ModelError, TandemError, UsageError
+from tandem.errors import TandemError, UsageError
 from tandem.terminal import ChatJob, answer_once, converse
 
 DEFAULT_DRAFT: Final = "3"
@@ -65,14 +68,16 @@ def chat(**flags: Any) -> None:
     once = flags["prompt"] is not None or flags["tokens"] is not None
     if not once and flags["as_json"]:
         raise UsageError("--json needs a prompt.", "Add --prompt TEXT, --prompt - or --tokens FILE.")
-    sys.exit(answer_once(job, _prompt(flags, job.template), flags["as_json"]) if once else converse(job))
+    with _reader_may_go():
+        sys.exit(answer_once(job, _prompt(flags, job.template), flags["as_json"]) if once else converse(job))
 
 
 @command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool) -> None:
     """What this machine and this build can do, with a self-test of ten seconds at most."""
-    sys.exit(doctor_job.run(as_json))
+    with _reader_may_go():
+        sys.exit(doctor_job.run(as_json))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,10 +92,18 @@ def main(arguments: list[str] | None = None) -> int:
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 0
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nothing to say to anybody
-        return 0
     return 0
+
+
+@contextmanager
+def _reader_may_go() -> Iterator[None]:
+    """Ends quietly, as done, when the reader of our output has gone; click would make it an error."""
+    try:
+        yield
+    except BrokenPipeError:
+        # what Python still holds back for the reader goes nowhere, instead of failing at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
 
 
 def complain(error: TandemError) -> int:
@@ -168,6 +181,6 @@ def _read_tokens(path: Path) -> tuple[int, ...]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=tuple[int, ...])
     except OSError as error:
-        raise ModelError("unreadable", f"{path} cannot be read.", "Check the name.", str(error)) from error
+        raise UsageError(f"{path} cannot be read.", "Check the name.", str(error)) from error
     except msgspec.MsgspecError as error:
         raise UsageError(f"{path} is not a JSON list of token ids.", "Write it like [2, 105, 2364].") from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -18,6 +19,7 @@ from rich.markup import escape
 import tandem
 from tandem import paths
 from tandem.engine.client import EngineClient, RequestStopped
+from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import Done, Generate, Load, Loaded, Pass, Progress, Text
 from tandem.engine.template import Message, clean
 from tandem.errors import EngineDied, EngineError, TandemError, UsageError
@@ -51,6 +53,9 @@ class Answer:
         self.drafted: list[bool] = []
         self.accepted: list[bool] = []
         self.done: Done | None = None
+        self.stopped = False
+        """Whether it was stopped before it began, and so ends without `Done`."""
+        self._counted = RunStats()
 
     def add(self, event: Pass | Done) -> tuple[Text, ...]:
         """Takes an event; returns its new text."""
@@ -60,9 +65,28 @@ class Answer:
             self.tokens += event.tokens
             self.drafted += event.drafted
             self.accepted += event.accepted
+            self._count(event)
         for piece in event.text:
             self.texts[piece.channel] += piece.text
         return event.text
+
+    def _count(self, event: Pass) -> None:
+        """Keeps figures for the case that the engine dies and cannot send its own, which know more."""
+        self._counted.count_pass(
+            tokens=len(event.tokens),
+            judged=sum(event.drafted),
+            accepted=sum(event.accepted),
+            seconds=event.draft_s + event.verify_s if self._counted.passes else 0.0,
+            draft_s=event.draft_s,
+            verify_s=event.verify_s,
+            thought=bool(event.text) and event.text[0].channel == "thought",
+        )
+
+    def _stats(self) -> RunStats:
+        if self.done is not None:
+            return self.done.stats
+        self._counted.finish()
+        return self._counted
 
     def as_json(self, loaded: Loaded, engine: EngineClient, draft: str) -> dict[str, Any]:
         """The object that `--json` prints; see the README."""
@@ -73,8 +97,8 @@ class Answer:
             "tokens": self.tokens,
             "drafted": self.drafted,
             "accepted": self.accepted,
-            "stop": done.stop if done else "error",
-            "stats": done.stats if done else None,
+            "stop": done.stop if done else "stopped" if self.stopped else "error",
+            "stats": self._stats(),
             "engine": {
                 "version": tandem.__version__,
                 "llama_cpp": hello.llama_cpp if hello else None,
@@ -133,15 +157,17 @@ def answer_once(job: ChatJob, request: Generate, as_json: bool) -> int:
         if loaded is None:
             return 0
         failure: TandemError | None = None
-        shown = "answer"
+        shown = ""
         try:
             for event in _events(engine, request):
                 for piece in answer.add(event):
                     if not as_json:
-                        if piece.channel != shown:
+                        if shown and piece.channel != shown:
                             print("\n", flush=True)
-                            shown = piece.channel
+                        shown = piece.channel
                         print(piece.text, end="", flush=True)
+        except RequestStopped:
+            answer.stopped = True
         except (EngineDied, EngineError) as error:
             failure = error
         if as_json:
@@ -168,7 +194,8 @@ def converse(job: ChatJob) -> int:
             f"[dim]drafter {escape(drafter)}, length {escape(job.template.draft)} · {loaded.device}, "
             f"{loaded.threads} thread{'s' * (loaded.threads > 1)} · context {loaded.context:,} · /help[/]"
         )
-        return _turns(engine, loaded, job, console)
+        with _interrupts(lambda *_: None):  # a Ctrl-C that comes just after an answer is not meant for the program
+            return _turns(engine, loaded, job, console)
 
 
 def _turns(engine: EngineClient, loaded: Loaded, job: ChatJob, console: Console) -> int:
@@ -191,15 +218,17 @@ def _turns(engine: EngineClient, loaded: Loaded, job: ChatJob, console: Console)
         try:
             request = msgspec.structs.replace(template, messages=(*system, *history))
             _show(engine, request, answer, console)
+        except RequestStopped:
+            console.print("stopped", style="dim")
         except UsageError as error:
             history.pop()
-            console.print(f"[red]{escape(error.sentence)}[/] {escape(error.remedy)}")
+            console.print(f"[red]{escape(error.sentence)}[/] {escape(error.remedy)}", soft_wrap=True)
             continue
         except EngineDied as error:
-            console.print(f"\n[red]{escape(error.sentence)}[/] {escape(error.remedy)}")
+            console.print(f"\n[red]{escape(error.sentence)}[/] {escape(error.remedy)}", soft_wrap=True)
             return error.exit_code
         except EngineError as error:
-            console.print(f"\n[red]{escape(error.sentence)}[/] {escape(error.remedy)}")
+            console.print(f"\n[red]{escape(error.sentence)}[/] {escape(error.remedy)}", soft_wrap=True)
         if answer.texts["answer"].strip():
             history.append(Message("assistant", answer.texts["answer"]))
         else:
@@ -207,7 +236,7 @@ def _turns(engine: EngineClient, loaded: Loaded, job: ChatJob, console: Console)
         if answer.done is not None:
             if answer.done.dropped:
                 console.print(f"[yellow]{answer.done.dropped} oldest messages did not fit and were left out.[/]")
-            console.print(f"[dim]{escape(figures(answer.done, loaded))}[/]")
+            console.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=True)
     return 0
 
 
@@ -243,11 +272,12 @@ def _read_line(console: Console) -> str | None:
     """The next message; None at the end of input. Ctrl-C only gives up the line."""
     while True:
         try:
-            if sys.stdin.isatty():
-                console.print("\n[bold cyan]You[/]", end="")
-                return clean(input(" > "))
-            line = sys.stdin.readline()
-            return clean(line.rstrip("\n")) if line else None
+            with _interrupts(signal.default_int_handler):
+                if sys.stdin.isatty():
+                    console.print("\n[bold cyan]You[/]", end="")
+                    return clean(input(" > "))
+                line = sys.stdin.readline()
+                return clean(line.rstrip("\n")) if line else None
         except EOFError:
             console.print()
             return None
@@ -288,9 +318,17 @@ def _events(engine: EngineClient, request: Generate) -> Iterator[Pass | Done]:
 @contextmanager
 def _interrupts_stop(engine: EngineClient, request: int) -> Iterator[None]:
     def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
-        engine.stop(request)
+        # not from here: this thread may be in the middle of sending something, and would wait for itself
+        threading.Thread(target=engine.stop, args=(request,), daemon=True).start()
 
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    with _interrupts(on_interrupt):
+        yield
+
+
+@contextmanager
+def _interrupts(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Ctrl-C goes to `handler` in here."""
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:

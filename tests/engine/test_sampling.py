@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import llama_cpp
 import msgspec
@@ -15,43 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from scipy.stats import chisquare  # type: ignore[import-untyped,unused-ignore]  # scipy ships no types
 
-from tandem.engine.sampling import MAX_SEED, Sampler, SamplingParams, Scratch, confidence, top_candidates
+from support.rows import Row, brute_order, rows
+from tandem.engine.sampling import MAX_SEED, Sampler, SamplingParams
 from tandem.errors import EngineError, UsageError
 
-Row = NDArray[np.float32]
 EVERYTHING = SamplingParams(top_k=0, top_p=1.0, seed=1)
-
-# Sizes below one block, at its edges, with a tail, and with more columns than k.
-sizes = st.one_of(st.integers(1, 70), st.sampled_from([63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 5000, 12_345]))
-
-
-@st.composite
-def rows(draw: st.DrawFn) -> Row:
-    """Rows with ties and -inf, at least one score being a number."""
-    size = draw(sizes)
-    kind = draw(st.sampled_from(["normal", "few values", "equal", "peaked", "mostly -inf"]))
-    random = np.random.default_rng(draw(st.integers(0, 2**32)))
-    if kind == "few values":
-        row = random.integers(-3, 3, size).astype(np.float32)
-    elif kind == "equal":
-        row = np.full(size, -2.5, np.float32)
-    else:
-        row = random.normal(0, 4, size).astype(np.float32)
-    if kind == "peaked":
-        row[random.integers(0, size)] = 90
-    if kind == "mostly -inf":
-        row[random.random(size) < 0.97] = -np.inf
-        row[random.integers(0, size)] = 1
-    return row
-
-
-def brute_order(row: Row) -> NDArray[np.intp]:
-    """All ids by falling score, equal scores by rising id."""
-    order: NDArray[np.intp] = np.lexsort((np.arange(len(row)), -row))
-    return order
 
 
 def penalise(row: Row, recent: Sequence[int], penalty: float) -> Row:
@@ -104,62 +73,6 @@ def scores_of_llama_cpp(row: Row, recent: Sequence[int], params: SamplingParams)
         yield {int(one.id): float(one.logit) for one in left}
     finally:
         llama_cpp.llama_sampler_free(chain)
-
-
-class TestTopCandidates:
-    @settings(deadline=None, max_examples=200)
-    @given(row=rows(), k=st.one_of(st.integers(1, 100), st.sampled_from([256, 4096, 10**6])))
-    def test_equals_a_full_sort(self, row: Row, k: int) -> None:
-        ids, logits = top_candidates(row, k, Scratch(len(row)))
-        expected = brute_order(row)[:k]
-        assert ids.tolist() == expected.tolist()
-        assert logits.tolist() == row[expected].tolist()
-
-    @pytest.mark.parametrize("size", [262_144, 262_145, 262_207])
-    def test_at_gemmas_vocabulary(self, size: int) -> None:
-        row = np.random.default_rng(3).normal(0, 3, size).astype(np.float32)
-        row[-1] = 50  # in the part that is no whole block, where there is one
-        ids, _ = top_candidates(row, 64, Scratch(size))
-        assert ids.tolist() == brute_order(row)[:64].tolist()
-        assert ids[0] == size - 1
-
-    def test_all_scores_equal_at_gemmas_vocabulary(self) -> None:
-        ids, logits = top_candidates(np.zeros(262_144, np.float32), 64, Scratch(262_144))
-        assert ids.tolist() == list(range(64))
-        assert not logits.any()
-
-    def test_best_scores_all_in_one_column_of_blocks(self) -> None:
-        # The worst case for the bound: the block maxima know one of the 64 best.
-        row = np.zeros(64 * 100, np.float32)
-        row[7::100] = np.arange(1, 65)
-        ids, _ = top_candidates(row, 64, Scratch(len(row)))
-        assert ids.tolist() == list(range(63 * 100 + 7, 0, -100))
-
-    def test_buffers_are_reused_without_leaving_traces(self) -> None:
-        scratch = Scratch(5000)
-        random = np.random.default_rng(1)
-        for _ in range(5):
-            row = random.normal(0, 1, 5000).astype(np.float32)
-            assert top_candidates(row, 10, scratch)[0].tolist() == brute_order(row)[:10].tolist()
-
-    def test_a_row_of_another_vocabulary_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="5 scores"):
-            top_candidates(np.zeros(5, np.float32), 1, Scratch(6))
-
-
-class TestConfidence:
-    @settings(deadline=None, max_examples=100)
-    @given(row=rows(), data=st.data())
-    def test_equals_softmax(self, row: Row, data: st.DataObject) -> None:
-        token = data.draw(st.sampled_from([int(row.argmax()), len(row) - 1, 0]))
-        exact = np.exp(row.astype(np.float64) - row.max())
-        assert confidence(row, token, Scratch(len(row))) == pytest.approx(exact[token] / exact.sum(), rel=1e-5)
-
-    def test_large_rows_and_large_scores(self) -> None:
-        row = np.random.default_rng(5).normal(1e6, 3, 200_001).astype(np.float32)
-        exact = np.exp(row.astype(np.float64) - row.max())
-        best = int(row.argmax())
-        assert confidence(row, best, Scratch(len(row))) == pytest.approx(exact[best] / exact.sum(), rel=1e-5)
 
 
 class TestDistribution:
@@ -400,17 +313,10 @@ class TestUnusableRows:
     def test_one_bad_score_is_told(self, size: int, where: int, value: float) -> None:
         row = np.random.default_rng(1).normal(0, 2, size).astype(np.float32)
         row[where] = value
-        scratch = Scratch(size)
         samplers = [Sampler(params, size) for params in (SamplingParams(), SamplingParams(temperature=0.0), EVERYTHING)]
-        calls: list[Callable[[], object]] = [
-            *(partial(sampler.choose, row) for sampler in samplers),
-            lambda: top_candidates(row, 3, scratch),
-            lambda: top_candidates(row, size, scratch),
-            lambda: confidence(row, 1, scratch),
-        ]
-        for call in calls:
+        for sampler in samplers:
             with pytest.raises(EngineError, match="no usable scores"):
-                call()
+                sampler.choose(row)
 
     def test_nothing_but_minus_infinity_is_told(self) -> None:
         row = np.full(64 * 70, -np.inf, np.float32)

@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tandem.engine.sampling import Sampler, SamplingParams, Scratch, confidence, top_candidates
+from tandem.engine.sampling import Sampler, SamplingParams
+from tandem.engine.scores import Scratch, confidence, top_candidates
 
 ROWS = 8
 

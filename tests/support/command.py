@@ -104,6 +104,17 @@ class Running:
         start, self._read_to = self._read_to, found.end()
         return self.seen[start : found.end()]
 
+    def wait_for_end_of_spinner(self) -> None:
+        """Waits until the terminal shows its cursor again, which a spinner hides."""
+        deadline = time.monotonic() + PATIENCE_S
+        while b"\x1b[?25h" not in self._seen:
+            assert self._more(deadline), f"the spinner never ended; seen:\n{self.seen}"
+
+    def close_screen(self) -> None:
+        """Stops reading, as `head` does when it has enough."""
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
     def type(self, text: str) -> None:
         """Types at the terminal; "\\x03" is Ctrl-C, "\\x04" Ctrl-D."""
         os.write(self._screen, text.encode())

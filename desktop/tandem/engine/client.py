@@ -186,7 +186,8 @@ class EngineClient:
             if process.is_alive():
                 process.kill()
                 process.join()
-            process.close()
+            with suppress(ValueError):  # its end was collected by somebody else, so nothing is known of it
+                process.close()
 
     def __enter__(self) -> EngineClient:
         self.start()

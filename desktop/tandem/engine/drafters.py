@@ -19,7 +19,7 @@ import numpy as np
 
 from tandem.engine.bindings import Batch, Context, Model, StopFlag
 from tandem.engine.draft_length import MAX_DRAFT_LENGTH
-from tandem.engine.sampling import Scratch, confidence
+from tandem.engine.scores import Scratch, confidence
 from tandem.engine.target import Target
 
 DRAFTER_BATCH: Final = 8

@@ -20,7 +20,8 @@ from tandem.engine import bindings, threads
 from tandem.engine.bindings import Aborted, Batch, Context, DecodeFailed, Device, Model, StopFlag
 from tandem.engine.draft_length import MAX_DRAFT_LENGTH
 from tandem.engine.drafters import Drafter, DraftModel, MtpDrafter, NgramDrafter
-from tandem.engine.gguf import GgufFacts, check_draft_model, check_drafter, check_pair, check_target, read_facts
+from tandem.engine.gguf import GgufFacts, read_facts
+from tandem.engine.pairing import check_draft_model, check_drafter, check_pair, check_target
 from tandem.engine.protocol import DrafterProblem, Load, Method, ModelInfo, Stage
 from tandem.engine.target import PREFILL_BATCH, Target
 from tandem.errors import ModelError, TandemError, UsageError
