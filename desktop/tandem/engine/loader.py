@@ -30,7 +30,7 @@ DEFAULT_CONTEXT: Final = 8192
 MIN_CONTEXT: Final = 32
 
 _OUT_OF_MEMORY: Final = re.compile(
-    r"out of memory|failed to allocate|unable to allocate|failed to alloc|bad_alloc|ErrorOutOfDeviceMemory",
+    r"out of memory|(failed|unable) to alloc|cannot allocate|insufficient memory|bad_alloc|ErrorOutOfDeviceMemory",
     re.IGNORECASE,
 )
 _ARCHITECTURE: Final = re.compile(r"unknown model architecture: '([^']*)'")
@@ -125,7 +125,9 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
 
     model = _load_model(path, facts, device, request.gpu_layers, log, lambda done: progress("target", done))
     try:
-        target = _make_target(model, size, count, cpus, request.flash_attention, facts, log)
+        # llama.cpp takes a verify pass for a prefill, so a thread count that was asked for must hold for both
+        prefill = cpus if request.threads is None else count
+        target = _make_target(model, size, count, prefill, request.flash_attention, facts, log)
         stop.attach(target.context.handle)
     except BaseException:
         model.free()
@@ -218,7 +220,7 @@ def _load_model(
 
 
 def _make_target(
-    model: Model, size: int, count: int, cpus: int, flash: bool | None, facts: GgufFacts, log: LogTail
+    model: Model, size: int, count: int, prefill: int, flash: bool | None, facts: GgufFacts, log: LogTail
 ) -> Target:
     log.clear()
     try:
@@ -227,7 +229,7 @@ def _make_target(
             size=size,
             batch=min(PREFILL_BATCH, size),
             rows=MAX_DRAFT_LENGTH + 1,
-            threads=(count, cpus),
+            threads=(count, prefill),
             flash_attention=flash,
         )
     except DecodeFailed as error:
@@ -306,11 +308,20 @@ def _choose_threads(pair: Pair, cpus: int, progress: StageProgress) -> None:
         batch.fill([max(pair.target.model.bos, 0)], 0, all_rows=True)
         context.decode(batch)
 
-    if len(counts) > 1:
-        if not progress("threads", 0.0):
-            raise Aborted
-        pair.thread_count = threads.fastest(counts, run)
+    if len(counts) == 1:
+        return
+    if not progress("threads", 0.0):
+        raise Aborted
+    pair.thread_count, disturbed = threads.fastest(counts, run)
     pair.target.reset()
-    context.set_threads(pair.thread_count, cpus)
-    if pair.drafter is not None:
-        pair.drafter.set_threads(pair.thread_count)
+
+    def apply(count: int) -> None:
+        context.set_threads(count, count if count < pair.thread_count else cpus)
+        if pair.drafter is not None:
+            pair.drafter.set_threads(count)
+
+    apply(pair.thread_count)
+    # a busy machine makes few threads look best; then more of them are tried once it is idle
+    maximum = cpus if disturbed else pair.thread_count
+    if maximum > 1:
+        pair.target.governor = threads.ThreadGovernor(pair.thread_count, maximum, apply)

@@ -128,6 +128,8 @@ class Session:
         began = time.perf_counter()
         pair = self._loaded()
         length = draft_length(request.draft)
+        if request.max_tokens is not None and request.max_tokens < 0:
+            raise UsageError("An answer cannot have less than no tokens.", "Choose 0 or more tokens at most.")
         sampler = Sampler(request.sampling, pair.target.model.vocabulary)
         prompt, dropped = self._prompt(request)
         stats = RunStats(prompt_tokens=len(prompt))

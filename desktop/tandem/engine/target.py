@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from tandem.engine.bindings import Batch, Context, Floats, Model
+from tandem.engine.threads import ThreadGovernor
 
 PREFILL_BATCH: Final = 512
 """Tokens of one prefill batch: llama.cpp's own default physical batch."""
@@ -70,6 +71,7 @@ class Target:
         self.tokens: list[int] = []
         self.hidden: Final = np.zeros(model.width_out, np.float32)
         """The hidden row an MTP drafter starts from: that of the last position whose scores were used."""
+        self.governor: ThreadGovernor | None = None
         self._batch = Batch(context.batch_size)
         self._checkpoints: list[_Checkpoint] = []
         self._nextn = False
@@ -129,7 +131,12 @@ class Target:
         Raises:
             Aborted: Stopped; nothing of the pass is in the cache.
         """
+        if self.governor is None:
+            self._decode([last, *drafts], all_rows=True)
+            return
+        self.governor.begin()
         self._decode([last, *drafts], all_rows=True)
+        self.governor.end(1 + len(drafts))
 
     def keep(self, rows: int, of: int) -> None:
         """After a verify pass over `of` tokens keeps the first `rows` of them in the cache and drops the rest."""
