@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from support.command import Outcome, Running, started, tandem_run, watched
-from support.handset import BOS, write_pair
+from support.handset import BOS, Pair, write_pair
 from tandem import cli
 
 STORY: Final = "Tell me a short story about a fox."
@@ -88,14 +88,18 @@ def test_raw_is_the_prompt_without_the_template(story: dict[str, Any]) -> None:
     assert raw["stats"]["prompt_tokens"] == story["stats"]["prompt_tokens"]
 
 
+@pytest.fixture(scope="module")
+def handset(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A pair of which every token is known beforehand."""
+    return write_pair(tmp_path_factory.mktemp("handset"), wrong=0.3)
+
+
 @pytest.mark.parametrize("raw", [[], ["--raw"]])
-def test_tokens_are_taken_as_they_are(raw: list[str], tmp_path: Path) -> None:
-    pair = write_pair(tmp_path, wrong=0.3)
-    prompt = [BOS, 300, START]
-    (tmp_path / "ids.json").write_text(json.dumps(prompt), encoding="utf-8")
-    flags = ["--target", pair.target, "--drafter", pair.drafter, "--tokens", tmp_path / "ids.json", *raw]
-    result = answer(*flags, "--max-tokens", "40", *GREEDY)
-    assert result["tokens"] == pair.graph.follow(START, 40)
+def test_tokens_are_taken_as_they_are(raw: list[str], handset: Pair, tmp_path: Path) -> None:
+    (tmp_path / "ids.json").write_text(json.dumps([BOS, 300, START]), encoding="utf-8")
+    pair = f"--target={handset.target}", f"--drafter={handset.drafter}"
+    result = answer(*pair, "--tokens", tmp_path / "ids.json", *raw, "--max-tokens", "40", *GREEDY)
+    assert result["tokens"] == handset.graph.follow(START, 40)
     assert (result["stop"], result["stats"]["prompt_tokens"]) == ("limit", 3)
 
 
@@ -135,7 +139,7 @@ def test_the_narrowest_sampling_is_greedy(narrow: tuple[str, str], story: dict[s
 
 @pytest.mark.parametrize("method", ["ngram", "draft-model"])
 def test_other_drafters_change_no_letter(method: str, story: dict[str, Any], demo_target: Path) -> None:
-    drafter = ["--drafter", demo_target] if method == "draft-model" else []
+    drafter = [f"--drafter={demo_target}"] if method == "draft-model" else []
     result = answer("--method", method, *drafter, "--prompt", STORY, "--device", "cpu", *GREEDY)
     assert result["tokens"] == story["tokens"]
     assert result["engine"]["method"] == method
@@ -260,7 +264,9 @@ def test_a_token_outside_the_vocabulary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("problem", ["missing", "text", "reverse", "other drafter"])
-def test_files_that_are_no_pair(problem: str, tmp_path: Path, demo_target: Path, demo_drafter: Path) -> None:
+def test_files_that_are_no_pair(
+    problem: str, handset: Pair, tmp_path: Path, demo_target: Path, demo_drafter: Path
+) -> None:
     target, drafter = demo_target, demo_drafter
     if problem == "missing":
         target = tmp_path / "nothing.gguf"
@@ -270,7 +276,7 @@ def test_files_that_are_no_pair(problem: str, tmp_path: Path, demo_target: Path,
     elif problem == "reverse":
         target, drafter = drafter, target
     else:
-        drafter = write_pair(tmp_path).drafter
+        drafter = handset.drafter
     said = refused(3, "--target", target, "--drafter", drafter, "--prompt", "x", "--threads", "1")
     assert (drafter if problem == "other drafter" else target).name in said
 

@@ -37,17 +37,22 @@ def test_a_conversation_in_a_terminal() -> None:
         cached, prompt = reused(say(run, "Tell me a short story about a fox."))
         assert before < cached < prompt  # the first question and its answer are still there
 
+        run.wait_for(PROMPT)
         run.type("/help\n")
         assert "Ctrl-D leaves" in run.wait_for("/quit")
+        run.wait_for(PROMPT)
         run.type("/draft off\n")
         third = say(run, "Hello")
         assert "drafter off" in third
         assert reused(third)[0] > prompt
+        run.wait_for(PROMPT)
         run.type("/draft many\n")
         run.wait_for(PROMPT)
         run.type("Hello\n")
         assert "many" in run.wait_for("Choose off")
+        run.wait_for(PROMPT)
         run.type("/draft 2\n")
+        run.wait_for(PROMPT)
         run.type("/new\n")
         run.wait_for("A new conversation")
         again = say(run, "List seven animals.")
@@ -55,6 +60,7 @@ def test_a_conversation_in_a_terminal() -> None:
         assert "length 2" in again
 
         run.wait_for(PROMPT)
+        run.wait_until_it_reads()
         run.type("half a line\x03")  # Ctrl-C while writing gives the line up and not the program
         run.wait_for("Ctrl-D leaves")
         run.wait_for(PROMPT)

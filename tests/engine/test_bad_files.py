@@ -24,6 +24,7 @@ from support.engines import GREEDY, Engine
 from support.handset import TINY, Pair, write_pair
 from tandem.engine.client import EngineClient
 from tandem.engine.protocol import Count, Generate, Load, Loaded
+from tandem.engine.sampling import SamplingParams
 from tandem.engine.template import Message
 from tandem.errors import EngineDied, EngineError, ModelError, TandemError, UsageError
 
@@ -378,9 +379,8 @@ def test_weights_that_are_no_numbers(
     content[norm.data_offset : norm.data_offset + norm.n_bytes] = struct.pack("<f", value) * (norm.n_bytes // 4)
     (tmp_path / "wild.gguf").write_bytes(content)
     shop.load(tmp_path / "wild.gguf", demo_pair[1])
-    for draft, sampling in (("off", GREEDY), ("3", GREEDY), ("3", None)):
-        fields = {} if sampling is None else {"sampling": sampling}
-        request = Generate(shop.client.next_id(), messages=ANIMALS, draft=draft, max_tokens=12, **fields)
+    for draft, sampling in (("off", GREEDY), ("3", GREEDY), ("3", SamplingParams())):
+        request = Generate(shop.client.next_id(), messages=ANIMALS, draft=draft, max_tokens=12, sampling=sampling)
         try:
             list(shop.client.generate(request))
         except EngineError as error:
@@ -489,14 +489,16 @@ def test_too_little_memory(shop: Workshop, large: tuple[Pair, Pair], what: str) 
     with pytest.raises((ModelError, EngineDied)) as caught:
         shop.load(pair.target, context=context)
     check_wording(caught.value)
-    if isinstance(caught.value, ModelError):
-        assert caught.value.fault == "out-of-memory"
-        assert ("131,072" in caught.value.sentence) == (what == "context")
+    error: TandemError = caught.value
+    if isinstance(error, ModelError):
+        assert error.fault == "out-of-memory"
+        assert ("131,072" in error.sentence) == (what == "context")
         shop.answers_when_empty()
         resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         shop.loads_the_demo_pair()
     else:
-        assert caught.value.reason == "out of memory"
+        assert isinstance(error, EngineDied)
+        assert error.reason == "out of memory"
         shop.close()
 
 

@@ -129,6 +129,11 @@ class Running:
         (engine,) = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
         return engine
 
+    def wait_until_it_reads(self) -> None:
+        """Waits until a program that has shown its prompt is really reading, so that a signal meets it there."""
+        process = psutil.Process(self.process.pid)
+        eventually(lambda: process.status() == psutil.STATUS_SLEEPING)
+
     def wait_for_work(self, seconds: float) -> None:
         """Waits until the engine has used this much more CPU time, for where nothing shows that it is at work."""
         engine = self.engine()
