@@ -19,6 +19,7 @@ import msgspec
 import tandem
 from tandem import doctor as doctor_job
 from tandem import paths
+from tandem.engine.draft_length import draft_length
 from tandem.engine.protocol import Generate, Load, Method
 from tandem.engine.sampling import SamplingParams
 from tandem.engine.template import Message, clean
@@ -134,6 +135,7 @@ def _job(flags: dict[str, Any]) -> ChatJob:
         seed=flags["seed"],
     )
     sampling.check()
+    draft_length(flags["draft"])  # nothing is loaded for a length that makes no sense
     if flags["raw"] and flags["prompt"] is None and flags["tokens"] is None:
         raise UsageError("--raw needs a prompt.", "Add --prompt TEXT, --prompt - or --tokens FILE.")
     if flags["tokens"] is not None and flags["prompt"] is not None:

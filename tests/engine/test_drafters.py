@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tandem.engine.draft_length import MAX_DRAFT_LENGTH, Fixed
+from tandem.engine.draft_length import MAX_DRAFT_LENGTH, Fixed, draft_length
 from tandem.engine.drafters import NgramDrafter
-from tandem.engine.session import draft_length
 from tandem.errors import UsageError
 
 

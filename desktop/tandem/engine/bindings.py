@@ -297,7 +297,7 @@ class Context:
         size: Positions of the KV cache.
         batch: Most tokens in one decode, and in one physical batch.
         rows: Most rows of scores in one decode; bounds the score buffer, 4 bytes times the vocabulary a row.
-        threads: Threads of a decode and of a prefill.
+        threads: Threads of a decode.
         shared_with: The target's context, for an MTP drafter: its KV cache is used.
         flash_attention: None lets llama.cpp choose.
 
@@ -312,7 +312,7 @@ class Context:
         size: int,
         batch: int,
         rows: int,
-        threads: tuple[int, int],
+        threads: int,
         shared_with: Context | None = None,
         flash_attention: bool | None = None,
     ) -> None:
@@ -320,7 +320,7 @@ class Context:
         params.n_ctx = size
         params.n_batch = params.n_ubatch = batch
         params.n_outputs_max = rows
-        params.n_threads, params.n_threads_batch = threads
+        params.n_threads = params.n_threads_batch = threads
         params.swa_full = False  # the C default keeps every position of the sliding layers: facts.md §3 recipe
         params.no_perf = True
         if flash_attention is not None:
@@ -332,7 +332,7 @@ class Context:
         self.handle: Any = C.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise DecodeFailed(-2)
-        self.size: Final = int(C.llama_n_ctx(self.handle))
+        self.size: Final = min(size, int(C.llama_n_ctx(self.handle)))  # llama.cpp rounds up to 256
         self.batch_size: Final = batch
         self._memory = C.llama_get_memory(self.handle)
         self._row_type = ctypes.c_float * model.vocabulary
@@ -355,9 +355,9 @@ class Context:
         """Makes decodes keep the hidden rows a drafter starts from, for all tokens or for those with scores."""
         X.llama_set_embeddings_nextn(self.handle, True, not all_rows)
 
-    def set_threads(self, decode: int, prefill: int) -> None:
-        """Changes the thread counts from the next decode on."""
-        C.llama_set_n_threads(self.handle, decode, prefill)
+    def set_threads(self, count: int) -> None:
+        """Changes the threads from the next decode on; llama.cpp's second count is for more than one token."""
+        C.llama_set_n_threads(self.handle, count, count)
 
     def decode(self, batch: Batch) -> None:
         """Runs the model over the batch and waits; raises Aborted (nothing of it is in the cache) or DecodeFailed."""

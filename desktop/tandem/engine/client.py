@@ -39,6 +39,7 @@ from tandem.engine.protocol import (
     Stop,
     Stopped,
 )
+from tandem.engine.template import Message, clean
 from tandem.errors import EngineDied, EngineError, ModelError, PromptTooLong, TandemError, UsageError
 
 START_TIMEOUT_S: Final = 120.0
@@ -137,17 +138,27 @@ class EngineClient:
 
     def count(self, request: Count) -> Counted:
         """Counts a conversation's tokens."""
-        return self._answer(self.send(request), Counted)
+        cleaned = msgspec.structs.replace(request, messages=_clean(request.messages))
+        return self._answer(self.send(cleaned), Counted)
 
     def generate(self, request: Generate) -> Iterator[Progress | Pass | Done]:
         """Sends the request at once; yields its events, `Done` last.
+
+        Text that is no Unicode (lone surrogates) is cleaned on the way.
 
         Raises:
             UsageError: The request makes no sense.
             EngineError: The engine failed over it and goes on.
             EngineDied: The process ended; what was yielded before is all there is.
         """
-        return self._stream(self.send(request))
+        request.sampling.check()  # NaN has no JSON
+        cleaned = msgspec.structs.replace(
+            request,
+            messages=None if request.messages is None else _clean(request.messages),
+            prompt=None if request.prompt is None else clean(request.prompt),
+            stop=tuple(clean(text) for text in request.stop),
+        )
+        return self._stream(self.send(cleaned))
 
     def next_id(self) -> int:
         """An id for a request."""
@@ -315,6 +326,10 @@ def describe_death(exit_code: int | None, log_tail: str) -> tuple[str, str, str]
     if sys.platform == "win32" and exit_code is not None:
         number = _WINDOWS_CODES.get(exit_code & 0xFFFFFFFF, 0)
     return _DEATHS[_SIGNALS.get(number, "exited")]
+
+
+def _clean(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    return tuple(Message(message.role, clean(message.content)) for message in messages)
 
 
 def as_error(event: Failed) -> TandemError:

@@ -75,3 +75,21 @@ class Fixed:
 
     def observe(self, outcome: PassOutcome) -> None:
         """Nothing to learn."""
+
+
+def draft_length(label: str) -> DraftLength:
+    """The `DraftLength` of "off" or a number.
+
+    Raises:
+        UsageError: Anything else; "auto" comes with the measuring of this machine.
+    """
+    if label == "off":
+        return Fixed(0)
+    if label.isascii() and label.isdigit():
+        return Fixed(int(label[:6]))
+    if label == "auto":
+        raise UsageError(
+            "This version cannot choose the draft length by itself yet.",
+            f"Choose off, or a number from 1 to {MAX_DRAFT_LENGTH}.",
+        )
+    raise UsageError(f"“{label}” is no draft length.", f"Choose off, or a number from 1 to {MAX_DRAFT_LENGTH}.")

@@ -74,7 +74,7 @@ class MtpDrafter:
             size=target.context.size,
             batch=DRAFTER_BATCH,
             rows=1,
-            threads=(threads, threads),
+            threads=threads,
             shared_with=target.context,
         )
         stop.attach(self._context.handle)
@@ -107,7 +107,7 @@ class MtpDrafter:
 
     def set_threads(self, count: int) -> None:
         """See `Drafter`."""
-        self._context.set_threads(count, count)
+        self._context.set_threads(count)
 
     def free(self) -> None:
         """See `Drafter`."""
@@ -128,7 +128,7 @@ class DraftModel:
     method = "draft-model"
 
     def __init__(self, model: Model, size: int, threads: int, stop: StopFlag) -> None:
-        context = Context(model, size=size, batch=256, rows=1, threads=(threads, threads))
+        context = Context(model, size=size, batch=256, rows=1, threads=threads)
         stop.attach(context.handle)
         self._own = Target(model, context)
         self._scratch = Scratch(model.vocabulary)
@@ -150,7 +150,7 @@ class DraftModel:
 
     def set_threads(self, count: int) -> None:
         """See `Drafter`."""
-        self._own.context.set_threads(count, count)
+        self._own.set_threads(count, count)
 
     def free(self) -> None:
         """See `Drafter`."""

@@ -18,21 +18,29 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 import tandem
 from tandem.engine import protocol
 from tandem.engine.lifeline import die_with_parent
 from tandem.engine.threads import WAIT_ENVIRONMENT, allowed_cpus
-from tandem.errors import ModelError, PromptTooLong, TandemError
+from tandem.errors import ModelError, PromptTooLong, TandemError, UsageError
 
 if TYPE_CHECKING:
     from tandem.engine.session import Session
+
+
+class _Unreadable(msgspec.Struct):
+    """A frame that is JSON and has an id but is no request: the caller's fault, and it should be told."""
+
+    id: int
 
 
 class _Inbox:
     """Requests that wait, and which one runs, so that a stop finds it wherever it is."""
 
     def __init__(self) -> None:
-        self.waiting: Final[queue.SimpleQueue[protocol.Request]] = queue.SimpleQueue()
+        self.waiting: Final[queue.SimpleQueue[protocol.Request | _Unreadable]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._running: int | None = None
         self._stopped: set[int] = set()
@@ -115,6 +123,8 @@ def _serve(connection: Connection) -> None:
         if isinstance(request, protocol.Stop):
             continue
         try:
+            if isinstance(request, _Unreadable):
+                raise UsageError("The engine cannot read this request.", "Report this fault of Tandem's.")
             if inbox.begin(request.id, session):
                 _handle(request, session)
             else:
@@ -147,7 +157,12 @@ def _read(connection: Connection, inbox: _Inbox, session: Session) -> None:
     """The reader thread. It leaves by ending the process: the main thread may be deep inside C."""
     try:
         while True:
-            request = protocol.decode_request(connection.recv_bytes())
+            frame = connection.recv_bytes()
+            try:
+                request = protocol.decode_request(frame)
+            except msgspec.ValidationError:
+                inbox.waiting.put(msgspec.json.decode(frame, type=_Unreadable))
+                continue
             if isinstance(request, protocol.Stop):
                 inbox.stop(request.id, session)
             else:

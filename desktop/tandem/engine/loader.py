@@ -28,6 +28,7 @@ from tandem.errors import ModelError, TandemError, UsageError
 
 DEFAULT_CONTEXT: Final = 8192
 MIN_CONTEXT: Final = 32
+_USUAL_ROWS: Final = 4  # of a verify pass at the usual draft length, 3
 
 _OUT_OF_MEMORY: Final = re.compile(
     r"out of memory|(failed|unable) to alloc|cannot allocate|insufficient memory|bad_alloc|ErrorOutOfDeviceMemory",
@@ -125,9 +126,7 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
 
     model = _load_model(path, facts, device, request.gpu_layers, log, lambda done: progress("target", done))
     try:
-        # llama.cpp takes a verify pass for a prefill, so a thread count that was asked for must hold for both
-        prefill = cpus if request.threads is None else count
-        target = _make_target(model, size, count, prefill, request.flash_attention, facts, log)
+        target = _make_target(model, size, count, request.flash_attention, facts, log)
         stop.attach(target.context.handle)
     except BaseException:
         model.free()
@@ -219,9 +218,7 @@ def _load_model(
         raise _load_error(facts, log.text()) from error
 
 
-def _make_target(
-    model: Model, size: int, count: int, prefill: int, flash: bool | None, facts: GgufFacts, log: LogTail
-) -> Target:
+def _make_target(model: Model, size: int, count: int, flash: bool | None, facts: GgufFacts, log: LogTail) -> Target:
     log.clear()
     try:
         context = Context(
@@ -229,7 +226,7 @@ def _make_target(
             size=size,
             batch=min(PREFILL_BATCH, size),
             rows=MAX_DRAFT_LENGTH + 1,
-            threads=(count, prefill),
+            threads=count,
             flash_attention=flash,
         )
     except DecodeFailed as error:
@@ -299,29 +296,32 @@ def _context_fault(facts: GgufFacts, text: str) -> str:
 def _choose_threads(pair: Pair, cpus: int, progress: StageProgress) -> None:
     """Times a pass of the target with different thread counts and keeps the fastest."""
     counts = threads.candidates(cpus)
-    context = pair.target.context
-    batch = Batch(1)
-
-    def run(count: int) -> None:
-        context.set_threads(count, cpus)
-        context.remove_from(0)
-        batch.fill([max(pair.target.model.bos, 0)], 0, all_rows=True)
-        context.decode(batch)
-
     if len(counts) == 1:
         return
     if not progress("threads", 0.0):
         raise Aborted
-    pair.thread_count, disturbed = threads.fastest(counts, run)
-    pair.target.reset()
+    target = pair.target
+    rows = _USUAL_ROWS if pair.drafter is not None else 1
+    batch = Batch(rows)
+
+    def run(count: int) -> None:
+        target.context.set_threads(count)
+        target.context.remove_from(0)
+        batch.fill([max(target.model.bos, 0)] * rows, 0, all_rows=True)
+        target.context.decode(batch)
+
+    chosen, disturbed = threads.fastest(counts, run)
+    target.reset()
+    pair.thread_count = chosen
 
     def apply(count: int) -> None:
-        context.set_threads(count, count if count < pair.thread_count else cpus)
+        # a prefill gains from more threads than a pass, but not when others want the CPUs
+        target.set_threads(count, prefill=count if count < chosen else cpus)
         if pair.drafter is not None:
             pair.drafter.set_threads(count)
 
-    apply(pair.thread_count)
+    apply(chosen)
     # a busy machine makes few threads look best; then more of them are tried once it is idle
-    maximum = cpus if disturbed else pair.thread_count
+    maximum = cpus if disturbed else chosen
     if maximum > 1:
-        pair.target.governor = threads.ThreadGovernor(pair.thread_count, maximum, apply)
+        target.governor = threads.ThreadGovernor(chosen, maximum, apply)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tandem.engine.bindings import Aborted, DecodeFailed, Model, StopFlag
-from tandem.engine.draft_length import MAX_DRAFT_LENGTH, DraftLength, Fixed
+from tandem.engine.draft_length import draft_length
 from tandem.engine.loader import LogTail, Pair, load_pair
 from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import (
@@ -270,24 +270,6 @@ class Session:
             self._answers[text] = tuple(ids)
             while len(self._answers) > _REMEMBERED_ANSWERS:
                 self._answers.popitem(last=False)
-
-
-def draft_length(label: str) -> DraftLength:
-    """The `DraftLength` of "off" or a number.
-
-    Raises:
-        UsageError: Anything else; "auto" comes with the measuring of this machine.
-    """
-    if label == "off":
-        return Fixed(0)
-    if label.isascii() and label.isdigit():
-        return Fixed(int(label[:6]))
-    if label == "auto":
-        raise UsageError(
-            "This version cannot choose the draft length by itself yet.",
-            f"Choose off, or a number from 1 to {MAX_DRAFT_LENGTH}.",
-        )
-    raise UsageError(f"“{label}” is no draft length.", f"Choose off, or a number from 1 to {MAX_DRAFT_LENGTH}.")
 
 
 def _texts(chunks: Sequence[Chunk]) -> tuple[Text, ...]:

@@ -72,6 +72,7 @@ class Target:
         self.hidden: Final = np.zeros(model.width_out, np.float32)
         """The hidden row an MTP drafter starts from: that of the last position whose scores were used."""
         self.governor: ThreadGovernor | None = None
+        self._threads = self._prefill_threads = 0  # 0: as the context was made
         self._batch = Batch(context.batch_size)
         self._checkpoints: list[_Checkpoint] = []
         self._nextn = False
@@ -86,6 +87,14 @@ class Target:
         """Makes every later decode keep hidden rows, for an MTP drafter."""
         self.context.expose_nextn(all_rows=True)
         self._nextn = True
+
+    def set_threads(self, decode: int, prefill: int) -> None:
+        """Changes how many threads passes and prefills get.
+
+        They differ because a prefill's many rows keep more threads busy than the few rows of a pass.
+        """
+        self._threads, self._prefill_threads = decode, prefill
+        self._use_threads(decode)
 
     def reset(self) -> None:
         """Forgets the conversation."""
@@ -110,13 +119,17 @@ class Target:
         start = self._cut(wanted) if reuse else self._restart()
         began = time.perf_counter()
         position = start
-        while position < len(prompt):
-            part = prompt[position : position + self.context.batch_size]
-            self._decode(part, all_rows=False)
-            position += len(part)
-            self._last = len(part) - 1
-            if progress is not None:
-                progress(position, len(prompt))
+        try:
+            while position < len(prompt):
+                part = prompt[position : position + self.context.batch_size]
+                self._use_threads(self._prefill_threads)
+                self._governed(part, all_rows=False)
+                position += len(part)
+                self._last = len(part) - 1
+                if progress is not None:
+                    progress(position, len(prompt))
+        finally:
+            self._use_threads(self._threads)
         seconds = time.perf_counter() - began
         self._keep_hidden(self._last)
         return Prefill(cached=start, processed=len(prompt) - start, seconds=seconds)
@@ -131,12 +144,7 @@ class Target:
         Raises:
             Aborted: Stopped; nothing of the pass is in the cache.
         """
-        if self.governor is None:
-            self._decode([last, *drafts], all_rows=True)
-            return
-        self.governor.begin()
-        self._decode([last, *drafts], all_rows=True)
-        self.governor.end(1 + len(drafts))
+        self._governed([last, *drafts], all_rows=True)
 
     def keep(self, rows: int, of: int) -> None:
         """After a verify pass over `of` tokens keeps the first `rows` of them in the cache and drops the rest."""
@@ -160,6 +168,20 @@ class Target:
     def _keep_hidden(self, row: int) -> None:
         if self._nextn:
             self.context.copy_nextn(row, self.hidden)
+
+    def _use_threads(self, count: int) -> None:
+        if count:
+            self.context.set_threads(count)
+
+    def _governed(self, tokens: Sequence[int], all_rows: bool) -> None:
+        """A decode that the governor watches, unless it runs with another number of threads than the governor's."""
+        governor = self.governor
+        if governor is None or (not all_rows and self._prefill_threads != governor.count):
+            self._decode(tokens, all_rows)
+            return
+        governor.begin()
+        self._decode(tokens, all_rows)
+        governor.end(len(tokens))
 
     def _decode(self, tokens: Sequence[int], all_rows: bool) -> None:
         self._batch.fill(tokens, len(self.tokens), all_rows)

@@ -121,7 +121,8 @@ class ThreadGovernor:
         cpu: CPU time of all threads of this process in seconds.
     """
 
-    _PASSES: Final = 3  # passes that must agree
+    _PASSES: Final = 3  # passes that must agree, or
+    _LONG_S: Final = 0.25  # this much time in one
     _LOOK_S: Final = 0.5  # how often idle CPUs are looked for
     _LONGEST_S: Final = 16.0
 
@@ -140,7 +141,7 @@ class ThreadGovernor:
         self._idle = idle or IdleCpus()
         self._clock = clock
         self._cpu = cpu
-        self._shares: deque[float] = deque(maxlen=self._PASSES)
+        self._recent: deque[tuple[float, float]] = deque(maxlen=self._PASSES)  # CPU time, wall time * threads
         self._seconds: dict[tuple[int, int], float] = {}  # (threads, rows) -> smoothed time of a pass
         self._began = (0.0, 0.0)
         self._look_at = 0.0
@@ -156,14 +157,12 @@ class ThreadGovernor:
         wall = self._clock() - self._began[0]
         if wall <= 0:
             return
-        share = (self._cpu() - self._began[1]) / (wall * self.count)
         before = self._seconds.get((self.count, rows), wall)
         self._seconds[self.count, rows] = 0.7 * before + 0.3 * wall
-        self._shares.append(share)
+        self._recent.append((self._cpu() - self._began[1], wall * self.count))
         if self._trial is not None:
             self._trial -= 1
-        disturbed = len(self._shares) == self._PASSES and sum(self._shares) / self._PASSES < BUSY
-        if self.count > 1 and (disturbed or (self._trial == 0 and self._slower(rows))):
+        if self.count > 1 and (self._disturbed() or (self._trial == 0 and self._slower(rows))):
             self._change(self.count - 1)
             if self._trial is not None:
                 self._pause_s = min(2 * self._pause_s, self._LONGEST_S)
@@ -173,6 +172,12 @@ class ThreadGovernor:
             self._pause_s = self._LOOK_S
         elif self.count < self._maximum and self._trial is None:
             self._look()
+
+    def _disturbed(self) -> bool:
+        used = sum(cpu for cpu, _ in self._recent)
+        given = sum(wall for _, wall in self._recent)
+        enough = len(self._recent) == self._PASSES or given > self._LONG_S * self.count
+        return enough and used < BUSY * given
 
     def _slower(self, rows: int) -> bool:
         fewer = self._seconds.get((self.count - 1, rows))
@@ -190,7 +195,7 @@ class ThreadGovernor:
 
     def _change(self, count: int) -> None:
         self.count = count
-        self._shares.clear()
+        self._recent.clear()
         self._seconds = {key: value for key, value in self._seconds.items() if key[0] != count}
         self._apply(count)
         self._idle()  # what was idle before says nothing about what is idle now
