@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
@@ -122,6 +122,14 @@ def drafter_problem(loaded: Loaded, done: Done | None) -> str | None:
     return problem.reason if problem else None
 
 
+_CONTROLS: Final = dict.fromkeys([*range(32), *range(127, 160)]) | {9: 9, 10: 10}
+
+
+def harmless(text: str) -> str:
+    """A model's text without control characters: on a terminal they could move the cursor or change its settings."""
+    return text.translate(_CONTROLS)
+
+
 def figures(done: Done, loaded: Loaded) -> str:
     """The line under an answer. The drafter is "on" only after drafts were really verified."""
     stats = done.stats
@@ -165,7 +173,7 @@ def answer_once(job: ChatJob, request: Generate, as_json: bool) -> int:
                         if shown and piece.channel != shown:
                             print("\n", flush=True)
                         shown = piece.channel
-                        print(piece.text, end="", flush=True)
+                        print(harmless(piece.text), end="", flush=True)
         except RequestStopped:
             answer.stopped = True
         except (EngineDied, EngineError) as error:
@@ -175,6 +183,8 @@ def answer_once(job: ChatJob, request: Generate, as_json: bool) -> int:
             print(msgspec.json.encode(result).decode(), flush=True)
         else:
             print(flush=True)
+            if answer.done is not None:
+                errors.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=True)
         if failure is not None:
             errors.print(f"tandem: {escape(failure.sentence)}\n{escape(failure.remedy)}", soft_wrap=True)
             return failure.exit_code
@@ -248,7 +258,7 @@ def _show(engine: EngineClient, request: Generate, answer: Answer, console: Cons
                 console.print("\n")
             shown = piece.channel
             style = "dim italic" if piece.channel == "thought" else ""
-            console.print(piece.text, end="", style=style, markup=False, soft_wrap=True)
+            console.print(harmless(piece.text), end="", style=style, markup=False, soft_wrap=True)
     console.print()
 
 

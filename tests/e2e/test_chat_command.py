@@ -76,9 +76,12 @@ def test_the_drafter_changes_no_letter(story: dict[str, Any]) -> None:
     assert plain["stats"]["acceptance_rate"] is None
 
 
-def test_text_mode_prints_the_answer_and_nothing_else(story: dict[str, Any]) -> None:
+def test_text_mode_prints_the_answer_and_the_figures_apart(story: dict[str, Any]) -> None:
     outcome = tandem_run("chat", "--prompt", "-", *GREEDY, stdin=STORY)
-    assert outcome == Outcome(0, story["text"] + "\n", "")
+    assert (outcome.code, outcome.out) == (0, story["text"] + "\n")
+    assert outcome.err.count("\n") == 1
+    for figure in ("tok/s", "tokens per pass", "of drafts accepted", "first token after", "drafter on, mtp, length 3"):
+        assert figure in outcome.err
 
 
 def test_raw_is_the_prompt_without_the_template(story: dict[str, Any]) -> None:
@@ -289,7 +292,8 @@ def test_ctrl_c_keeps_what_was_said(endless: list[str]) -> None:
         run.wait_for("la li la li ")
         run.interrupt()
         outcome = run.end()
-    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.code == 0
+    assert outcome.err.endswith("· stopped\n")
     assert outcome.out.startswith("la li la li ")
     assert set(outcome.out.split()) <= {"la", "li"}
 

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from support.command import Running, in_terminal, started, tandem_run
+from tandem.terminal import harmless
 
 PROMPT: Final = "You > "
 FIGURES: Final = r"([\d,]+) of ([\d,]+) prompt tokens reused.*\n"
@@ -135,3 +136,7 @@ def test_ctrl_c_in_a_pipe_stops_the_answer(endless: list[str]) -> None:
         assert "stopped" in run.wait_for(FIGURES)
         run.process.stdin.close()
         assert run.end().code == 0
+
+
+def test_control_characters_of_a_model_do_not_reach_a_terminal() -> None:
+    assert harmless("a\x1b[2Jb\x07\x9b31m\tc\n\x00d") == "a[2Jb31m\tc\nd"

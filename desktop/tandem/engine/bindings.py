@@ -101,18 +101,14 @@ class StopFlag:
         libc = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
         self._callback = C.ggml_abort_callback(ctypes.cast(libc.strlen, ctypes.c_void_p).value or 0)
 
-    def set(self) -> None:
-        """Asks whatever runs to stop. May be called from any thread."""
-        self._byte[0] = b"\x01"
-
-    def clear(self) -> None:
-        """Takes the wish back."""
-        self._byte[0] = b"\x00"
+    def set(self, wanted: bool = True) -> None:
+        """Asks whatever runs to stop, or takes the wish back. May be called from any thread."""
+        self._byte[0] = b"\x01" if wanted else b"\x00"
 
     @property
     def is_set(self) -> bool:
         """Whether a stop was asked for."""
-        return self._byte[0] != b"\x00"
+        return self._byte.raw[0] != 0
 
     def attach(self, context: int) -> None:
         """Makes `context` look at this flag while it decodes (CPU only: on a GPU a decode runs to its end)."""
@@ -159,7 +155,7 @@ class Model:
     """A loaded GGUF.
 
     Args:
-        path: The file.
+        path: Its file.
         device: Where the layers go; None or a CPU device keeps all on the CPU.
         gpu_layers: Layers on the device; -1 is all.
         progress: Called with 0..1 while loading; returning False stops the load.
@@ -293,16 +289,15 @@ class Context:
     """A context over a model: its KV cache and its compute buffers.
 
     Args:
-        model: The model.
+        model: What it runs.
         size: Positions of the KV cache.
-        batch: Most tokens in one decode, and in one physical batch.
+        batch: Most tokens in one decode.
         rows: Most rows of scores in one decode; bounds the score buffer, 4 bytes times the vocabulary a row.
         threads: Threads of a decode.
         shared_with: The target's context, for an MTP drafter: its KV cache is used.
         flash_attention: None lets llama.cpp choose.
 
-    Raises:
-        DecodeFailed: No context came back: out of memory, or a drafter that does not fit the target.
+    DecodeFailed means that no context came back: out of memory, or a drafter that does not fit the target.
     """
 
     def __init__(
@@ -321,7 +316,7 @@ class Context:
         params.n_batch = params.n_ubatch = batch
         params.n_outputs_max = rows
         params.n_threads = params.n_threads_batch = threads
-        params.swa_full = False  # the C default keeps every position of the sliding layers: facts.md §3 recipe
+        params.swa_full = False  # llama.cpp's default would keep every position of the sliding layers
         params.no_perf = True
         if flash_attention is not None:
             params.flash_attn_type = int(flash_attention)
@@ -348,11 +343,11 @@ class Context:
             self.handle = None
 
     def shares(self, other: Context) -> bool:
-        """Whether this drafter's context really uses `other`'s KV cache."""
+        """Whether this drafter's context really uses the KV cache of `other`."""
         return bool(X.llama_get_ctx_other(self.handle) == other.handle)
 
     def expose_nextn(self, all_rows: bool) -> None:
-        """Makes decodes keep the hidden rows a drafter starts from, for all tokens or for those with scores."""
+        """Makes decodes keep the hidden rows that a drafter starts from: of all tokens, or of those with scores."""
         X.llama_set_embeddings_nextn(self.handle, True, not all_rows)
 
     def set_threads(self, count: int) -> None:

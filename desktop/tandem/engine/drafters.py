@@ -4,7 +4,7 @@ A drafter proposes the next tokens; only the target decides. So a drafter may be
 target's own whatever it proposes.
 
 - `MtpDrafter`: Gemma 4's own drafter (multi-token prediction). A very small model that reads the target's KV cache and
-  its last hidden row (facts: llama.cpp, common/speculative.cpp, `draft_mtp` with shared memory).
+  its last hidden row (llama.cpp, common/speculative.cpp, `draft_mtp` with shared memory).
 - `DraftModel`: classic speculation, a small ordinary model with the same vocabulary.
 - `NgramDrafter`: prompt lookup; repeats what followed the last few tokens the last time they stood together
   (A. Saxena, "Prompt Lookup Decoding", 2023). No model, no memory.

@@ -48,7 +48,7 @@ class _Inbox:
     def begin(self, request: int, session: Session) -> bool:
         """Marks a request as running; False when it was stopped while it waited."""
         with self._lock:
-            session.stop.clear()
+            session.stop.set(False)
             self._running = request
             return request not in self._stopped
 

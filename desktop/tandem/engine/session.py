@@ -39,7 +39,7 @@ from tandem.errors import EngineError, ModelError, PromptTooLong, UsageError
 Emit = Callable[[Event], None]
 
 _REMEMBERED_ANSWERS: Final = 256
-_MARKER_TEXTS: Final = ("<|channel>", "<channel|>", "<|turn>", "<turn|>", "<|think|>")  # facts: Gemma 4's template
+_MARKER_TEXTS: Final = ("<|channel>", "<channel|>", "<|turn>", "<turn|>", "<|think|>")  # Gemma 4's template
 
 
 class VocabularyCodec:

@@ -5,7 +5,7 @@ running over one. Row i of its scores says what the target itself would say afte
 is made row by row; a guess that equals the choice is accepted, the first that differs ends the pass, and what the
 target chose there is kept. The text is therefore the target's own: at temperature 0 token for token, above it with the
 target's distribution, because every token is drawn from the target's row and a guess only decides whether the next row
-is usable (facts: Leviathan et al., 2023, "Fast Inference from Transformers via Speculative Decoding", with sample
+is usable (Leviathan et al., 2023, "Fast Inference from Transformers via Speculative Decoding", with sample
 matching in place of the rejection rule).
 """
 

@@ -20,11 +20,8 @@ import numpy as np
 from tandem.engine.bindings import Batch, Context, Floats, Model
 from tandem.engine.threads import ThreadGovernor
 
-PREFILL_BATCH: Final = 512
-"""Tokens of one prefill batch: llama.cpp's own default physical batch."""
-
-_CHECKPOINTS: Final = 8
-_CHECKPOINT_BYTES: Final = 128 << 20  # all of them together; E4B's window is about 20 MiB
+_CHECKPOINTS: Final = 32
+_CHECKPOINT_BYTES: Final = 128 << 20  # all of them together; one is 6 MiB for E2B, 20 MiB for E4B
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +157,16 @@ class Target:
         end = len(self.tokens)
         self._checkpoints = [c for c in self._checkpoints if c.end != end]
         self._checkpoints.append(_Checkpoint(end, self.context.save_window()))
-        while len(self._checkpoints) > 1 and (
+        while (
             len(self._checkpoints) > _CHECKPOINTS or sum(len(c.window) for c in self._checkpoints) > _CHECKPOINT_BYTES
         ):
-            del self._checkpoints[0]
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Drops the checkpoint that is missed least: its neighbours are nearest to each other. The newest stays."""
+        ends = [0, *(c.end for c in self._checkpoints)]
+        gaps = [after - before for before, after in zip(ends, ends[2:], strict=False)]
+        del self._checkpoints[gaps.index(min(gaps)) if gaps else 0]
 
     def _keep_hidden(self, row: int) -> None:
         if self._nextn:
