@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from support.engines import Engine
@@ -78,7 +79,6 @@ def test_stop_while_loading(demo_pair: tuple[Path, Path], tmp_path: Path) -> Non
 
         with pytest.raises(RequestStopped):
             client.load(load, stop_at_once)
-        assert client.alive
         loaded = client.load(Load(id=client.next_id(), target=bytes(demo_pair[0]), threads=1))
         assert loaded.method == "none"
 
@@ -102,3 +102,23 @@ def test_stop_from_another_thread_reaches_a_decode_that_runs(demo: Engine) -> No
     thread.join()
     assert events[-1].stop == "stopped"
     assert not any(isinstance(event, Pass) for event in events)
+
+
+def test_a_load_that_does_not_heed_a_stop_is_ended_with_its_process(
+    demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The engine is suspended in the middle of the load, as it is deaf while it maps a large file."""
+    with EngineClient(tmp_path) as client:
+        first = client.pid
+        load = Load(id=client.next_id(), target=bytes(demo_pair[0]), drafter=bytes(demo_pair[1]), threads=1)
+
+        def suspend_and_stop(_event: Progress) -> None:
+            psutil.Process(client.pid).suspend()
+            client.stop(load.id)
+
+        with pytest.raises(RequestStopped):
+            client.load(load, suspend_and_stop)
+        assert not psutil.pid_exists(first or 0)
+        loaded = client.load(Load(id=client.next_id(), target=bytes(demo_pair[0]), threads=1))
+        assert loaded.method == "none"
+        assert client.pid != first

@@ -48,6 +48,7 @@ START_TIMEOUT_S: Final = 120.0
 HANG_AFTER_S: Final = 300.0
 """A busy engine that says nothing for this long is hung. A prefill batch of a large model can take a minute."""
 
+_LOAD_STOP_S: Final = 0.15  # a stopped load gets this long before its process is ended
 _TAIL_BYTES: Final = 4000
 _T = TypeVar("_T", bound=Event)
 
@@ -56,6 +57,30 @@ _WINDOWS_CODES: Final = {0xC000001D: signal.SIGILL, 0xC0000005: signal.SIGSEGV, 
 
 class RequestStopped(Exception):
     """A load or a count ended because it was stopped."""
+
+
+class _Loading:
+    """A load under way, which `EngineClient.stop` may have to end by force from another thread."""
+
+    def __init__(self, asked: int, current: int) -> None:
+        self.asked: Final = asked
+        self.current = current
+        self.killed = False
+        self._done = False
+        self._lock = threading.Lock()
+
+    def finish(self) -> bool:
+        """The load has ended by itself; False when it was killed before that."""
+        with self._lock:
+            self._done = True
+            return not self.killed
+
+    def kill(self, kill: Callable[[], None]) -> None:
+        """Ends the process unless the load has ended."""
+        with self._lock:
+            if not self._done:
+                self.killed = True
+                kill()
 
 
 class EngineClient:
@@ -75,6 +100,7 @@ class EngineClient:
         self._process: SpawnProcess | None = None
         self._job: Any = None
         self._log: Path | None = None
+        self._loading: _Loading | None = None
         self.hello: Hello | None = None
 
     @property
@@ -109,13 +135,34 @@ class EngineClient:
         return self.hello
 
     def load(self, request: Load, progress: Callable[[Progress], None] = lambda _: None) -> Loaded:
-        """Loads a pair. If the engine dies over the drafter it is started again and the target goes on alone.
+        """Loads a pair, in a new process if there is none.
+
+        If the engine dies over the drafter it is started again and the target goes on alone.
 
         Raises:
-            RequestStopped: `stop` was called.
+            RequestStopped: `stop` was called; the process may have been ended for it.
             ModelError: A file or the pair cannot be used.
             EngineDied: The process ended.
         """
+        if self._connection is None:
+            self.start()
+        loading = self._loading = _Loading(request.id, request.id)
+        try:
+            loaded = self._load(request, loading, progress)
+            if loading.finish():
+                return loaded
+        except EngineDied:
+            if not loading.killed:
+                raise
+        except (RequestStopped, TandemError):
+            loading.finish()
+            raise
+        finally:
+            self._loading = None
+        self.close()
+        raise RequestStopped
+
+    def _load(self, request: Load, loading: _Loading, progress: Callable[[Progress], None]) -> Loaded:
         stage = "target"
 
         def on_progress(event: Progress) -> None:
@@ -126,15 +173,16 @@ class EngineClient:
         try:
             return self._answer(self.send(request), Loaded, progress=on_progress)
         except EngineDied as error:
-            if stage != "drafter":
+            if stage != "drafter" or loading.killed:
                 raise
             self.close()
             self.start()
-            alone = msgspec.structs.replace(request, id=self.next_id(), drafter=None, method="none")
+            loading.current = self.next_id()
+            alone = msgspec.structs.replace(request, id=loading.current, drafter=None, method="none")
             loaded = self._answer(self.send(alone), Loaded, progress=progress)
             remedy = "Answers come from the target alone; try the pair again or another."
             problem = DrafterProblem(f"The engine ended while it loaded the drafter ({error.reason}).", remedy)
-            return msgspec.structs.replace(loaded, problem=problem)
+            return msgspec.structs.replace(loaded, id=request.id, problem=problem)
 
     def count(self, request: Count) -> Counted:
         """Counts a conversation's tokens."""
@@ -165,9 +213,19 @@ class EngineClient:
         return next(self._ids)
 
     def stop(self, request: int) -> None:
-        """Stops a request; it then ends with `Done` (reason "stopped") or `RequestStopped`. Any thread may call it."""
+        """Stops a request; it then ends with `Done` (reason "stopped") or `RequestStopped`. Any thread may call it.
+
+        A load that does not heed it at once is ended with its process: llama.cpp cannot be interrupted while it maps a
+        file or makes a context.
+        """
+        loading = self._loading
+        mine = loading is not None and request == loading.asked
         with suppress(EngineDied):  # then it has stopped
-            self.send(Stop(request))
+            self.send(Stop(loading.current if loading is not None and mine else request))
+        if loading is not None and mine:
+            timer = threading.Timer(_LOAD_STOP_S, loading.kill, (self.kill,))
+            timer.daemon = True
+            timer.start()
 
     def send(self, request: protocol.Request) -> int:
         """Sends a request and returns its id."""
