@@ -6,10 +6,12 @@ a remedy on stderr. Nothing here computes: it reads flags and hands over to `ter
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +26,7 @@ from tandem.engine.protocol import Generate, Load, Method
 from tandem.engine.sampling import SamplingParams
 from tandem.engine.template import Message, clean
 from tandem.errors import TandemError, UsageError
-from tandem.terminal import ChatJob, answer_once, converse
+from tandem.terminal import ChatJob, answer_once, converse, harmless
 
 DEFAULT_DRAFT: Final = "3"
 """llama.cpp's own default length; which one is best here is measured in another place."""
@@ -83,6 +85,9 @@ def doctor(as_json: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an answer may hold any character, whatever the locale
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         command.main(arguments, prog_name="tandem", standalone_mode=False)
     except TandemError as error:
@@ -93,7 +98,19 @@ def main(arguments: list[str] | None = None) -> int:
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 0
+    except Exception:  # a fault of ours: nobody wants to read a traceback, and everybody should be able to send one
+        return complain(_own_fault())
     return 0
+
+
+def _own_fault() -> TandemError:
+    details = traceback.format_exc()
+    remedy = "Try again."
+    with suppress(OSError, TandemError):
+        file = paths.log_dir() / "tandem-fault.log"
+        file.write_text(details, encoding="utf-8")
+        remedy = f"Try again, and report it with {file}."
+    return TandemError("Tandem met a fault of its own.", remedy, details)
 
 
 @contextmanager
@@ -109,7 +126,7 @@ def _reader_may_go() -> Iterator[None]:
 
 def complain(error: TandemError) -> int:
     """Prints the sentence and the remedy; returns the exit code."""
-    print(f"tandem: {error.sentence}\n{error.remedy}", file=sys.stderr)
+    print(harmless(f"tandem: {error.sentence}\n{error.remedy}"), file=sys.stderr)
     return error.exit_code
 
 
@@ -138,6 +155,8 @@ def _job(flags: dict[str, Any]) -> ChatJob:
     draft_length(flags["draft"])  # nothing is loaded for a length that makes no sense
     if flags["raw"] and flags["prompt"] is None and flags["tokens"] is None:
         raise UsageError("--raw needs a prompt.", "Add --prompt TEXT, --prompt - or --tokens FILE.")
+    if flags["system"] and (flags["raw"] or flags["tokens"] is not None):
+        raise UsageError("A system message needs the chat template.", "Leave out --system, or --raw and --tokens.")
     if flags["tokens"] is not None and flags["prompt"] is not None:
         raise UsageError("Both --prompt and --tokens are given.", "Give one of them.")
     return ChatJob(
@@ -169,6 +188,8 @@ def _prompt(flags: dict[str, Any], template: Generate) -> Generate:
         return msgspec.structs.replace(template, tokens=_read_tokens(flags["tokens"]))
     text = flags["prompt"]
     if text == "-":
+        if sys.stdin is None:  # it was closed by whoever started us
+            raise UsageError("There is no standard input to read the prompt from.", "Give it with --prompt TEXT.")
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     text = clean(text)
     if not text.strip():

@@ -17,7 +17,7 @@ from tandem.engine.client import EngineClient
 from tandem.engine.protocol import Done, Generate, Hello, Load, Loaded, Pass
 from tandem.engine.sampling import SamplingParams
 from tandem.engine.template import Message
-from tandem.errors import TandemError
+from tandem.errors import EngineError, TandemError
 
 _QUESTION: Final = "Tell me a short story about a fox."
 _LENGTHS: Final = ("off", "3")
@@ -59,6 +59,8 @@ def examine() -> tuple[dict[str, Any], TandemError | None]:
         with EngineClient(paths.log_dir()) as engine:
             report["engine"] = _engine(engine.hello)
             report["self_test"] = _self_test(engine)
+            if not report["self_test"]["same_text"] or report["self_test"]["drafter"] != "on":
+                raise EngineError("The self-test failed.", "Install Tandem again; if it comes back, report this.")
     except TandemError as error:
         report["problem"] = {"sentence": error.sentence, "remedy": error.remedy}
         return report, error
@@ -133,7 +135,7 @@ def _print(report: dict[str, Any]) -> None:
         return
     for length, figures in test["runs"].items():
         rate = f" · {figures['acceptance_rate']:.0%} accepted" if figures["acceptance_rate"] is not None else ""
-        print(f"Self-test     draft {length:>3}: {figures['decode_tok_s']:,.0f} tok/s{rate}")
+        print(f"Self-test     draft {length:>3}: {figures['decode_tok_s'] or 0:,.0f} tok/s{rate}")
     same = "same text with and without the drafter" if test["same_text"] else "the texts with and without differ"
     problem = f" · drafter failed: {test['drafter_problem']}" if test["drafter_problem"] else ""
     print(f"              drafter {test['drafter']} · {same} · {test['seconds']} s{problem}")

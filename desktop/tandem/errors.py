@@ -33,7 +33,7 @@ ModelFault = Literal[
     "out-of-memory",
     "load-failed",
 ]
-"""Kinds of `ModelError`, stable for scripts: the command line prints them in `--json` errors."""
+"""Kinds of `ModelError`."""
 
 
 class TandemError(Exception):
@@ -45,7 +45,7 @@ class TandemError(Exception):
         details: Anything useful for the log; never contains chat text.
     """
 
-    exit_code: int = 1
+    exit_code: int = 4
 
     def __init__(self, sentence: str, remedy: str, details: str = "") -> None:
         super().__init__(sentence)
@@ -71,7 +71,7 @@ class PromptTooLong(UsageError):
     def __init__(self, prompt_tokens: int, limit: int) -> None:
         super().__init__(
             f"The prompt has {prompt_tokens:,} tokens and the context holds {limit:,}.",
-            "Shorten it, use a larger context, or let the oldest turns be left out.",
+            "Shorten it, or choose a larger context if the model allows one.",
         )
         self.prompt_tokens: Final = prompt_tokens
         self.limit: Final = limit
@@ -101,7 +101,8 @@ class EngineDied(TandemError):
     """The engine's process ended while it was needed.
 
     Args:
-        reason: Short and stable: "out of memory", "illegal instruction", "aborted", "killed", "exited", "hung".
+        reason: Short and stable: "out of memory", "illegal instruction", "aborted", "crashed", "killed",
+            "exited", "hung".
         log_tail: The last lines the process logged; no chat text is ever logged.
     """
 

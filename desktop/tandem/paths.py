@@ -83,12 +83,12 @@ def demo_pair() -> tuple[Path, Path]:
 def _made(name: str, usual: Path) -> Path:
     """The folder under `TANDEM_HOME` if that is set, else the usual one; there when this returns."""
     home = os.environ.get(HOME_VARIABLE, "")
-    folder = Path(home).expanduser().absolute() / name if home else usual
     try:
+        folder = Path(home).expanduser().absolute() / name if home else usual
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: a user's home that there is not
         raise TandemError(
-            f"Tandem cannot make its folder {folder}.",
+            f"Tandem cannot make its folder {name} in {home or usual.parent}.",
             f"Make room, or set {HOME_VARIABLE} to a folder that you can write to.",
             str(error),
         ) from error

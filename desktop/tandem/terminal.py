@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
@@ -19,10 +20,14 @@ from rich.markup import escape
 import tandem
 from tandem import paths
 from tandem.engine.client import EngineClient, RequestStopped
+from tandem.engine.draft_length import draft_length
 from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import Done, Generate, Load, Loaded, Pass, Progress, Text
 from tandem.engine.template import Message, clean
 from tandem.errors import EngineDied, EngineError, TandemError, UsageError
+
+with suppress(ImportError):  # gives input() line editing, a history and lines of any length, where there is one
+    importlib.import_module("readline")
 
 _HELP = """Type a message and press Enter. Ctrl-C stops an answer, Ctrl-D leaves.
 /new  a new conversation        /draft off|N  how far to draft
@@ -74,7 +79,7 @@ class Answer:
         """Keeps figures for the case that the engine dies and cannot send its own, which know more."""
         self._counted.count_pass(
             tokens=len(event.tokens),
-            judged=sum(event.drafted),
+            judged=len(event.confidences),
             accepted=sum(event.accepted),
             seconds=event.draft_s + event.verify_s if self._counted.passes else 0.0,
             draft_s=event.draft_s,
@@ -88,7 +93,7 @@ class Answer:
         self._counted.finish()
         return self._counted
 
-    def as_json(self, loaded: Loaded, engine: EngineClient, draft: str) -> dict[str, Any]:
+    def as_json(self, loaded: Loaded | None, engine: EngineClient, draft: str) -> dict[str, Any]:
         """The object that `--json` prints; see the README."""
         done, hello = self.done, engine.hello
         return {
@@ -103,14 +108,14 @@ class Answer:
                 "version": tandem.__version__,
                 "llama_cpp": hello.llama_cpp if hello else None,
                 "llama_cpp_python": hello.llama_cpp_python if hello else None,
-                "method": loaded.method,
+                "method": loaded.method if loaded else None,
                 "draft": done.draft if done else draft,
-                "threads": loaded.threads,
-                "context": loaded.context,
-                "device": loaded.device,
-                "target": loaded.target.file,
-                "drafter": loaded.drafter.file if loaded.drafter else None,
-                "drafter_problem": drafter_problem(loaded, done),
+                "threads": loaded.threads if loaded else None,
+                "context": loaded.context if loaded else None,
+                "device": loaded.device if loaded else None,
+                "target": loaded.target.file if loaded else None,
+                "drafter": loaded.drafter.file if loaded and loaded.drafter else None,
+                "drafter_problem": drafter_problem(loaded, done) if loaded else None,
                 "seed": done.seed if done else None,
             },
         }
@@ -122,6 +127,8 @@ def drafter_problem(loaded: Loaded, done: Done | None) -> str | None:
     return problem.reason if problem else None
 
 
+# readline must know which characters of its prompt take no room (\x01 … \x02)
+_PROMPT: Final = "\x01\x1b[1;36m\x02You\x01\x1b[0m\x02 > "
 _CONTROLS: Final = dict.fromkeys([*range(32), *range(127, 160)]) | {9: 9, 10: 10}
 
 
@@ -163,6 +170,9 @@ def answer_once(job: ChatJob, request: Generate, as_json: bool) -> int:
     with EngineClient(paths.log_dir()) as engine:
         loaded = _load(engine, job, errors)
         if loaded is None:
+            if as_json:
+                answer.stopped = True
+                print(msgspec.json.encode(answer.as_json(None, engine, request.draft)).decode(), flush=True)
             return 0
         failure: TandemError | None = None
         shown = ""
@@ -184,7 +194,7 @@ def answer_once(job: ChatJob, request: Generate, as_json: bool) -> int:
         else:
             print(flush=True)
             if answer.done is not None:
-                errors.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=True)
+                errors.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=not errors.is_terminal)
         if failure is not None:
             errors.print(f"tandem: {escape(failure.sentence)}\n{escape(failure.remedy)}", soft_wrap=True)
             return failure.exit_code
@@ -199,7 +209,9 @@ def converse(job: ChatJob) -> int:
         if loaded is None:
             return 0
         drafter = loaded.drafter.file if loaded.drafter else loaded.method
-        console.print(f"[bold]Tandem {tandem.__version__}[/] · {escape(loaded.target.name or loaded.target.file)}")
+        console.print(
+            f"[bold]Tandem {tandem.__version__}[/] · {escape(harmless(loaded.target.name or loaded.target.file))}"
+        )
         console.print(
             f"[dim]drafter {escape(drafter)}, length {escape(job.template.draft)} · {loaded.device}, "
             f"{loaded.threads} thread{'s' * (loaded.threads > 1)} · context {loaded.context:,} · /help[/]"
@@ -246,7 +258,7 @@ def _turns(engine: EngineClient, loaded: Loaded, job: ChatJob, console: Console)
         if answer.done is not None:
             if answer.done.dropped:
                 console.print(f"[yellow]{answer.done.dropped} oldest messages did not fit and were left out.[/]")
-            console.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=True)
+            console.print(f"[dim]{escape(figures(answer.done, loaded))}[/]", soft_wrap=not console.is_terminal)
     return 0
 
 
@@ -267,32 +279,43 @@ def _slash(line: str, template: Generate, console: Console) -> Generate | None:
     name, _, value = line.strip().partition(" ")
     if name in ("/quit", "/exit"):
         return None
+    value = value.strip()
     if name == "/draft" and value:
-        return msgspec.structs.replace(template, draft=value.strip())
+        try:
+            label = draft_length(value).label
+        except UsageError as error:
+            console.print(f"[red]{escape(error.sentence)}[/] {escape(error.remedy)}")
+            return template
+        console.print(f"[dim]Draft length: {label}.[/]")
+        return msgspec.structs.replace(template, draft=value)
     if name == "/thinking" and value in ("on", "off"):
+        console.print(f"[dim]Thinking: {value}.[/]")
         return msgspec.structs.replace(template, thinking=value == "on")
     if name == "/new":
         console.print("[dim]A new conversation.[/]")
-    else:
-        console.print(_HELP, style="dim", markup=False)
+        return template
+    if name != "/help":
+        console.print(f"There is no command {escape(line.strip())}.", style="yellow", markup=False)
+    console.print(_HELP, style="dim", markup=False)
     return template
 
 
 def _read_line(console: Console) -> str | None:
     """The next message; None at the end of input. Ctrl-C only gives up the line."""
-    while True:
+    while sys.stdin is not None:
         try:
             with _interrupts(signal.default_int_handler):
                 if sys.stdin.isatty():
-                    console.print("\n[bold cyan]You[/]", end="")
-                    return clean(input(" > "))
-                line = sys.stdin.readline()
-                return clean(line.rstrip("\n")) if line else None
+                    console.print()
+                    return clean(input(_PROMPT if console.is_terminal and not console.no_color else "You > "))
+                data = sys.stdin.buffer.readline()  # any bytes: not every line that is piped is UTF-8
+                return clean(data.decode("utf-8", "replace").rstrip("\r\n")) if data else None
         except EOFError:
             console.print()
             return None
         except KeyboardInterrupt:
             console.print("\n[dim]Ctrl-D leaves.[/]")
+    return None
 
 
 def _load(engine: EngineClient, job: ChatJob, console: Console) -> Loaded | None:

@@ -42,8 +42,9 @@ REVISION: Final = 1
 """Counts changes of this file that change the wheel, so that kept wheels of the older kind are not used."""
 
 FLAVOURS: Final[dict[str, tuple[str, ...]]] = {
-    # LLAVA_BUILD: pictures and sound, which Tandem does not use. OpenMP and GGML_NATIVE stay on, as is the default.
-    "cpu": ("-DLLAVA_BUILD=OFF",),
+    # LLAVA_BUILD: pictures and sound, which Tandem does not use. GGML_LLAMAFILE: see README.md, "What is built".
+    # OpenMP and GGML_NATIVE stay on, as is the default.
+    "cpu": ("-DLLAVA_BUILD=OFF", "-DGGML_LLAMAFILE=OFF"),
 }
 """CMake arguments of each kind of engine."""
 
@@ -105,7 +106,7 @@ def recipe(flavour: str) -> dict[str, object]:
         "source_sha256": SDIST_SHA256,
         "flavour": flavour,
         "cmake_args": list(FLAVOURS[flavour]),
-        "trim": (HERE / "trim.cmake").read_text("utf-8"),
+        "cmake": (HERE / "engine.cmake").read_text("utf-8"),
         "environment": {name: os.environ.get(name, "") for name in ("CMAKE_ARGS", "CFLAGS", "CXXFLAGS")},
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
@@ -246,8 +247,8 @@ def compile_wheel(flavour: str, work: Path, log: Path) -> Path:
     source = work / "source.txt"
     source.write_text(f"{PACKAGE}=={VERSION} --hash=sha256:{SDIST_SHA256}\n", "utf-8")
     # In the work folder its path has no space, which CMAKE_ARGS could not carry through every tool.
-    trim = shutil.copy(HERE / "trim.cmake", work)
-    arguments = [*FLAVOURS[flavour], f"-DCMAKE_PROJECT_llama.cpp_INCLUDE={trim}"]
+    include = shutil.copy(HERE / "engine.cmake", work)
+    arguments = [*FLAVOURS[flavour], f"-DCMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
     environment |= {
         "PATH": f"{tools / 'bin'}{os.pathsep}{environment.get('PATH', os.defpath)}",
         "CMAKE_ARGS": f"{environment.get('CMAKE_ARGS', '')} {shlex.join(arguments)}".strip(),

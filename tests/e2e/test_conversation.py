@@ -48,9 +48,10 @@ def test_a_conversation_in_a_terminal() -> None:
         assert reused(third)[0] > prompt
         run.wait_for(PROMPT)
         run.type("/draft many\n")
-        run.wait_for(PROMPT)
-        run.type("Hello\n")
         assert "many" in run.wait_for("Choose off")
+        run.wait_for(PROMPT)
+        run.type("/drafts 3\n")
+        assert "no command /drafts 3" in run.wait_for("Ctrl-D leaves")
         run.wait_for(PROMPT)
         run.type("/draft 2\n")
         run.wait_for(PROMPT)

@@ -286,7 +286,7 @@ def test_sampling_that_makes_no_sense(demo: Engine, plain: Reply, values: dict[s
         {"top_k": 2**62},
         {"top_p": 5e-324},
         {"min_p": 1.0},
-        {"repeat_penalty": 100.0, "repeat_last_n": 2**62},
+        {"repeat_penalty": 100.0, "repeat_last_n": 2**20},
         {"seed": 2**64 - 1},
         {"temperature": 1.0, "top_k": 0, "top_p": 1.0},
     ],
@@ -354,3 +354,10 @@ def test_bad_requests_in_a_row_cost_nothing(demo: Engine, plain: Reply) -> None:
     reply = demo.ask(STORY, draft="3")
     assert reply.text == plain.text
     assert reply.done.stats.cached_tokens == reply.done.stats.prompt_tokens - 1
+
+
+def test_stop_texts_without_end_are_refused(demo: Engine) -> None:
+    for stop in (("x" * 1001,), ("x",) * 1001):
+        with pytest.raises(UsageError):
+            demo.ask(stop=stop)
+    assert demo.ask(stop=("x" * 1000,) * 1000, max_tokens=4).done.stats.generated == 4

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from support.engines import GREEDY, Engine, running
-from tandem.engine.client import EngineClient, describe_death
+from tandem.engine.client import EngineClient
+from tandem.engine.deaths import describe_death
 from tandem.engine.protocol import Generate, Hello, Load, Pass
 from tandem.engine.template import Message
 from tandem.errors import EngineDied, EngineError, UsageError
@@ -194,6 +195,57 @@ def test_an_engine_whose_build_lacks_a_symbol_is_named(tmp_path: Path, monkeypat
     client.close()
 
 
+def test_a_request_that_fills_the_pipe_of_a_hung_engine_does_not_hang_us(
+    demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    client = EngineClient(tmp_path, hang_after_s=2.0)
+    client.start()
+    load(client, demo_pair)
+    os.kill(client.pid or 0, signal.SIGSTOP)
+    request = Generate(id=client.next_id(), messages=(Message("user", "fox " * 500_000),))
+    with pytest.raises(EngineDied) as caught:
+        client.generate(request)
+    assert caught.value.reason == "hung"
+    client.close()
+
+
+@pytest.mark.parametrize("symbol", ["llama_model_n_swa", "ggml_backend_dev_count"])
+def test_a_symbol_that_llama_cpp_binds_by_itself_is_named_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symbol: str
+) -> None:
+    hook = tmp_path / "sitecustomize.py"
+    hook.write_text(
+        "import ctypes\n"
+        "plain = ctypes.CDLL.__getattr__\n"
+        "def lacking(self, name):\n"
+        f"    if name == {symbol!r}:\n"
+        "        raise AttributeError(f'undefined symbol: {name}')\n"
+        "    return plain(self, name)\n"
+        "ctypes.CDLL.__getattr__ = lacking\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    client = EngineClient(tmp_path)
+    with pytest.raises(EngineError) as caught:
+        client.start()
+    assert symbol in caught.value.sentence
+
+
+def test_an_answer_that_nobody_reads_on_is_stopped(demo: Engine) -> None:
+    events = demo.client.generate(endless(demo.client))
+    while not isinstance(next(events), Pass):
+        pass
+    events.close()
+    assert demo.ask("Hello!").done.stop == "end"
+
+
+def test_a_log_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a file"
+    file.write_text("")
+    with pytest.raises(EngineError) as caught:
+        EngineClient(file).start()
+    assert "a file" in caught.value.sentence
+
+
 def test_importing_the_client_does_not_load_llama_cpp() -> None:
     code = "import sys, tandem.engine.client; print('llama_cpp' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -208,7 +260,8 @@ def test_importing_the_client_does_not_load_llama_cpp() -> None:
         (-4, "", "illegal instruction"),
         (-6, "ggml_abort", "aborted"),
         (-6, "terminate called after throwing std::bad_alloc", "out of memory"),
-        (-9, "failed to allocate buffer of size 123", "out of memory"),
+        (1, "failed to allocate buffer of size 123", "out of memory"),
+        (-9, "failed to allocate buffer of size 123", "killed"),
         (1, "", "exited"),
         (None, "", "exited"),
         (-63, "", "exited"),

@@ -11,7 +11,7 @@ import pytest
 
 from support.engines import Engine
 from tandem.engine.client import EngineClient, RequestStopped
-from tandem.engine.protocol import Count, Done, Load, Pass, Progress
+from tandem.engine.protocol import Count, Done, Load, Pass, Progress, Stopped
 from tandem.engine.template import Message
 
 
@@ -56,7 +56,16 @@ def test_stop_while_waiting_in_the_queue(demo: Engine) -> None:
     demo.client.send(first)
     demo.client.send(second)
     demo.client.stop(second.id)
-    demo.client.stop(first.id)
+    ended: dict[int, object] = {}
+    while len(ended) < 2:
+        event = demo.client._receive(60.0)  # the two requests' events as they come
+        if isinstance(event, Done | Stopped):
+            ended[event.id] = event
+        if isinstance(event, Pass):
+            assert event.id == first.id
+            demo.client.stop(first.id)
+    assert isinstance(ended[second.id], Stopped)
+    assert isinstance(ended[first.id], Done)
     counted = demo.client.count(Count(demo.client.next_id(), (Message("user", "Hello!"),)))
     assert counted.tokens > 0
     assert demo.ask().done.stop == "end"

@@ -238,7 +238,7 @@ class TestSegmentation:
         _, answer = texts(parts)
         # What may be missing at the end: an incomplete character, or a marker cut short.
         assert expected.startswith(answer)
-        assert expected[len(answer) :] in {"", "\ufffd"} | BEGINNINGS
+        assert expected[len(answer) :].strip("\ufffd") in {""} | BEGINNINGS
 
     @settings(deadline=None, max_examples=300)
     @given(text=st.text(max_size=40))

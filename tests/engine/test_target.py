@@ -181,3 +181,42 @@ def test_checkpoints_are_thinned_out_evenly_and_the_newest_stays(
         assert keep - done.cached <= 320
         assert off_by(target, reference) < ROUNDING
     target.context.free()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rows", [2, 3, 4, 5, 6, 7, 17])
+def test_scores_are_bit_for_bit_those_of_plain_decoding(model: Model, threads: int, rows: int) -> None:
+    """On the CPU, with any number of threads and rejections, over several rounds of the sliding layers' cells.
+
+    Up to 7 rows, draft length 6; beyond see packaging/engine/README.md.
+    """
+    text = model.tokenize(TEXT, False)[:700]
+    plain = Target(model, Context(model, size=SIZE, batch=128, rows=17, threads=1))
+    drafted = Target(model, Context(model, size=SIZE, batch=128, rows=17, threads=threads))
+    for target in (plain, drafted):
+        target.prefill(text[:40])
+    position = 40
+    while position < len(text) - rows:
+        count = min(rows, drafted.steady_rows)
+        kept = 1 + position * 7 % count  # from one to all
+        drafted.verify(text[position], [*text[position + 1 : position + kept], *noise(model, position, count - kept)])
+        for row in range(kept):
+            plain.verify(text[position + row], [])
+            differ = float(np.abs(plain.scores(0) - drafted.scores(row)).max())
+            assert differ <= (0.0 if rows < 8 else 1e-4), f"position {position + row}"
+        drafted.keep(kept, of=count)
+        position += kept
+    plain.context.free()
+    drafted.context.free()
+
+
+def test_drafts_stay_clear_of_the_last_cell_of_the_sliding_layers(model: Model) -> None:
+    target = new_target(model, 128)  # 128 + 128 positions: 256 cells
+    text = model.tokenize(TEXT, False)
+    for held, rows in ((250, 5), (253, 2), (254, 1), (255, 1), (256, 255), (510, 1), (511, 1), (512, 255)):
+        target.prefill(text[:held], reuse=False)
+        assert target.steady_rows == rows
+    target.context.free()
+    wide = Target(model, Context(model, size=256, batch=128, rows=17, threads=1))
+    assert wide.steady_rows == 128  # as many cells as the context has: never a second round
+    wide.context.free()

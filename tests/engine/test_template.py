@@ -613,3 +613,35 @@ def test_drop_oldest_keeps_only_what_was_counted() -> None:
     counts = {10: 20, 8: 5, 6: 30, 4: 9, 2: 3}
     kept, _ = drop_oldest(CHAT, lambda messages: counts[len(messages)], 9)
     assert counts[len(kept)] <= 9
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ '%2000000000d' % 1 }}",
+        "{{ '%2000000000d'|format(1) }}",
+        "{{ 'x'.center(10) ~ 'x'|center(10000000000) }}",
+        "{{ [1]|slice(1000000000)|list|length }}",
+        "{{ [1]|batch(1000000000, 0)|list|length }}",
+        "{{ 'a\nb'|indent(1000000000) }}",
+    ],
+)
+def test_huge_numbers_in_filters_are_refused_when_rendering_and_not_tried_when_compiling(source: str) -> None:
+    template = ChatTemplate(source, "", "")
+    with pytest.raises(ModelError):
+        template.render([Message("user", "Hello")], thinking=False)
+
+
+def test_filters_with_common_numbers_still_work() -> None:
+    source = (
+        "{{ '%03d' % 7 }}{{ '%s!'|format('a') }}{{ 'x'|center(3) }}{{ [1, 2, 3]|slice(2)|list }}{{ 'a\nb'|indent(1) }}"
+    )
+    rendered = ChatTemplate(source, "", "").render(
+        [Message("system", "Hello")], thinking=False, add_generation_prompt=False
+    )
+    assert rendered.text == "007a! x [[1, 2], [3]]a\n b"
+
+
+def test_half_a_character_in_a_template_is_no_fault_of_ours() -> None:
+    rendered = ChatTemplate("{{ '\\ud800' }}{{ messages[0].content }}", "", "").render([Message("user", "Hi")], False)
+    assert rendered.text == "\ufffdHi"

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from support.engines import Engine
+from support.engines import running
 from tandem.engine import threads
 from tandem.engine.threads import ThreadGovernor, allowed_cpus, candidates, fastest
 
@@ -145,5 +146,12 @@ def test_allowed_cpus_follows_a_cgroup_quota(
     assert allowed_cpus() == expected
 
 
-def test_the_engine_never_uses_more_threads_than_it_may(demo: Engine) -> None:
-    assert 1 <= demo.loaded.threads <= allowed_cpus()
+@pytest.mark.parametrize("asked", [None, 64])
+def test_the_engine_never_uses_more_threads_than_it_may(
+    demo_pair: tuple[Path, Path], tmp_path: Path, asked: int | None
+) -> None:
+    with running(tmp_path, *demo_pair, threads=asked) as engine:
+        assert 1 <= engine.loaded.threads <= allowed_cpus()
+        process = psutil.Process(engine.client.pid)
+        engine.ask(draft="3")
+        assert process.num_threads() < 64  # OpenMP starts no more than it was told

@@ -1,8 +1,7 @@
 """The only file that touches llama.cpp: its C calls, given Python shapes and Python errors.
 
-Everything here is a thin, typed wrapper. It knows nothing of chats, drafts or figures. `llama_cpp_ext`, which the
-drafter needs, reaches C++ symbols by mangled name and is marked experimental upstream, so `check_symbols` is called
-before the first model is loaded: a build that lacks one is named, not met in the middle of an answer.
+Everything here is a thin, typed wrapper. `llama_cpp_ext`, which the drafter needs, reaches C++ symbols by mangled name
+and is experimental upstream, so `check_symbols` comes first: a build that lacks one is named before anything loads.
 
 `Context.logits` gives views of llama.cpp's own memory: valid until its next decode, and not to be written to.
 """
@@ -110,13 +109,14 @@ class StopFlag:
         """Whether a stop was asked for."""
         return self._byte.raw[0] != 0
 
-    def attach(self, context: int) -> None:
-        """Makes `context` look at this flag while it decodes (CPU only: on a GPU a decode runs to its end)."""
-        C.llama_set_abort_callback(context, self._callback, ctypes.addressof(self._byte))
+    def attach(self, context: Context) -> None:
+        """Makes `context` look at this flag before a decode, and on a CPU during it (a GPU runs it to its end)."""
+        context.stop = self
+        C.llama_set_abort_callback(context.handle, self._callback, ctypes.addressof(self._byte))
 
 
 class Device(NamedTuple):
-    """A compute device as ggml lists it; `kind` is one of `_KINDS`, memory is in bytes."""
+    """A compute device as ggml lists it; `kind` is one of `_KINDS`, memory in bytes."""
 
     name: str
     description: str
@@ -158,11 +158,9 @@ class Model:
         path: Its file.
         device: Where the layers go; None or a CPU device keeps all on the CPU.
         gpu_layers: Layers on the device; -1 is all.
-        progress: Called with 0..1 while loading; returning False stops the load.
+        progress: Called with 0..1 while loading; returning False ends the load with Aborted.
 
-    Raises:
-        Aborted: The progress callback stopped it.
-        DecodeFailed: llama.cpp could not load it; its log says why.
+    DecodeFailed means that llama.cpp could not load it; its log says why.
     """
 
     def __init__(
@@ -198,6 +196,7 @@ class Model:
         self._pieces: dict[int, bytes] = {}
         self.ends: Final = frozenset(t for t in range(self.vocabulary) if C.llama_vocab_is_eog(self._vocab, t))
         self.bos: Final = int(C.llama_vocab_bos(self._vocab))
+        self.eos: Final = int(C.llama_vocab_eos(self._vocab))
 
     def free(self) -> None:
         """Gives the memory back. Contexts of this model must be gone."""
@@ -256,10 +255,8 @@ class Batch:
     """
 
     def __init__(self, size: int, width: int = 0) -> None:
-        self.size: Final = size
         self.tokens: Final = np.zeros(size, np.int32)
-        self.positions: Final = np.zeros(size, np.int32)
-        self.outputs: Final = np.zeros(size, np.int8)
+        self.positions, self.outputs = np.zeros(size, np.int32), np.zeros(size, np.int8)
         self.embeddings: Final = np.zeros((size, max(width, 1)), np.float32)
         self._sequence = np.zeros(1, np.int32)
         self._sequences = np.full(size, self._sequence.ctypes.data, np.uintp)  # every token is of sequence 0
@@ -324,14 +321,14 @@ class Context:
             params.ctx_type = C.LLAMA_CONTEXT_TYPE_MTP
             params.ctx_other = shared_with.handle
         self.model: Final = model
+        self.stop: StopFlag | None = None
         self.handle: Any = C.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise DecodeFailed(-2)
         self.size: Final = min(size, int(C.llama_n_ctx(self.handle)))  # llama.cpp rounds up to 256
         self.batch_size: Final = batch
         self._memory = C.llama_get_memory(self.handle)
-        self._row_type = ctypes.c_float * model.vocabulary
-        self._nextn_bytes = model.width_out * 4
+        self._row_type, self._nextn_bytes = ctypes.c_float * model.vocabulary, 4 * model.width_out
         self._logits_at = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)(
             ("llama_get_logits_ith", C._lib)
         )
@@ -356,6 +353,8 @@ class Context:
 
     def decode(self, batch: Batch) -> None:
         """Runs the model over the batch and waits; raises Aborted (nothing of it is in the cache) or DecodeFailed."""
+        if self.stop is not None and self.stop.is_set:
+            raise Aborted
         code = C.llama_decode(self.handle, batch.raw)
         if code == _ABORTED:
             raise Aborted
@@ -387,9 +386,10 @@ class Context:
         """First position that every layer holds, sliding ones included; -1 when empty."""
         return int(C.llama_memory_seq_pos_min(self._memory, 0))
 
-    def save_window(self) -> bytes:
-        """The sliding layers' part of the KV cache (the last `window` positions), for `restore_window`."""
-        size = C.llama_state_seq_get_size_ext(self.handle, 0, _PARTIAL)
+    def save_window(self, most: int) -> bytes:
+        """The sliding layers' part of the KV cache, for `restore_window`; nothing if it has more than `most` bytes."""
+        if (size := C.llama_state_seq_get_size_ext(self.handle, 0, _PARTIAL)) > most:
+            return b""
         buffer = (ctypes.c_uint8 * size)()
         written = C.llama_state_seq_get_data_ext(self.handle, buffer, size, 0, _PARTIAL)
         return bytes(memoryview(buffer)[:written])

@@ -9,11 +9,9 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -22,7 +20,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from tandem.engine import host, protocol
-from tandem.engine.lifeline import tie_child
+from tandem.engine.deaths import DEATHS, describe_death
+from tandem.engine.lifeline import interrupts_ignored, tie_child
 from tandem.engine.protocol import (
     Count,
     Counted,
@@ -48,11 +47,11 @@ START_TIMEOUT_S: Final = 120.0
 HANG_AFTER_S: Final = 300.0
 """A busy engine that says nothing for this long is hung. A prefill batch of a large model can take a minute."""
 
+_PIPE_BYTES: Final = 32_768  # what any system's pipe takes without a reader
+_LAST_WAIT_S: Final = 5.0  # for the end of a process that was killed; a stuck driver can keep it for ever
 _LOAD_STOP_S: Final = 0.15  # a stopped load gets this long before its process is ended
 _TAIL_BYTES: Final = 4000
 _T = TypeVar("_T", bound=Event)
-
-_WINDOWS_CODES: Final = {0xC000001D: signal.SIGILL, 0xC0000005: signal.SIGSEGV, 0x40000015: signal.SIGABRT}
 
 
 class RequestStopped(Exception):
@@ -101,6 +100,7 @@ class EngineClient:
         self._job: Any = None
         self._log: Path | None = None
         self._loading: _Loading | None = None
+        self._ending = False
         self.hello: Hello | None = None
 
     @property
@@ -120,18 +120,26 @@ class EngineClient:
             EngineDied: It did not come up.
             EngineError: Its build of llama.cpp lacks something.
         """
+        self.close()
+        self._ending = False
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         self._log = host.log_file(self._log_folder)
         self._process = context.Process(
             target=host.main, args=(theirs, os.getpid(), str(self._log)), name="tandem-engine", daemon=True
         )
-        with _interrupts_ignored():
+        with interrupts_ignored():
             self._process.start()
         theirs.close()
         self._connection = ours
         self._job = tie_child(self._process.pid or 0)
-        self.hello = self._answer(0, Hello, START_TIMEOUT_S)
+        try:
+            self.hello = self._answer(0, Hello, START_TIMEOUT_S)
+            if self.hello.protocol != protocol.PROTOCOL:
+                raise EngineError("The engine is of another version than the app.", "Install Tandem again.")
+        except TandemError:
+            self.close()
+            raise
         return self.hello
 
     def load(self, request: Load, progress: Callable[[Progress], None] = lambda _: None) -> Loaded:
@@ -154,10 +162,8 @@ class EngineClient:
         except EngineDied:
             if not loading.killed:
                 raise
-        except (RequestStopped, TandemError):
-            loading.finish()
-            raise
         finally:
+            loading.finish()  # a timer of `stop` that is still running must not meet the next engine
             self._loading = None
         self.close()
         raise RequestStopped
@@ -173,7 +179,7 @@ class EngineClient:
         try:
             return self._answer(self.send(request), Loaded, progress=on_progress)
         except EngineDied as error:
-            if stage != "drafter" or loading.killed:
+            if stage != "drafter" or loading.killed or self._ending:
                 raise
             self.close()
             self.start()
@@ -232,17 +238,47 @@ class EngineClient:
         connection = self._connection
         if connection is None:
             raise EngineDied("exited", "The engine is not running.", "Start it again.")
-        with self._sending:
-            try:
-                connection.send_bytes(protocol.encode(request))
-            except OSError as error:
-                raise self._death() from error
+        frame = protocol.encode(request)
+        if not self._sending.acquire(timeout=self._hang_after_s):
+            self.kill()
+            raise self._death("hung")
+        try:
+            if len(frame) <= _PIPE_BYTES:
+                connection.send_bytes(frame)
+            else:
+                self._send_large(connection, frame)
+        except OSError as error:
+            raise self._death() from error
+        finally:
+            self._sending.release()
         return request.id
+
+    def _send_large(self, connection: Connection[Any, Any], frame: bytes) -> None:
+        """Sends a frame that the pipe cannot hold: an engine that does not read would block us for ever."""
+        failures: list[OSError] = []
+
+        def send() -> None:
+            try:
+                connection.send_bytes(frame)
+            except OSError as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        thread.join(self._hang_after_s)
+        if thread.is_alive():
+            self.kill()
+            raise self._death("hung")
+        if failures:
+            raise failures[0]
 
     def kill(self) -> None:
         """Ends the process at once. Any thread may call it."""
-        if self._process is not None and self._process.is_alive():
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            self._ending = True
+            with suppress(ValueError):  # it is closed already
+                process.kill()
 
     def close(self) -> None:
         """Ends the process and waits for its end. Safe to call twice."""
@@ -254,7 +290,7 @@ class EngineClient:
             process.join(1.0)
             if process.is_alive():
                 process.kill()
-                process.join()
+                process.join(_LAST_WAIT_S)
             with suppress(ValueError):  # its end was collected by somebody else, so nothing is known of it
                 process.close()
 
@@ -266,15 +302,18 @@ class EngineClient:
         self.close()
 
     def _stream(self, request: int) -> Iterator[Progress | Pass | Done]:
-        while True:
-            event = self._next(request, self._hang_after_s)
-            if isinstance(event, Stopped):
-                raise RequestStopped
-            if not isinstance(event, Progress | Pass | Done):
-                raise EngineError("The engine answered out of turn.", "Start it again.", repr(type(event)))
-            yield event
-            if isinstance(event, Done):
-                return
+        event: Event | None = None
+        try:
+            while not isinstance(event, Done):
+                event = self._next(request, self._hang_after_s)
+                if isinstance(event, Stopped):
+                    raise RequestStopped
+                if not isinstance(event, Progress | Pass | Done):
+                    raise EngineError("The engine answered out of turn.", "Start it again.", repr(type(event)))
+                yield event
+        except GeneratorExit:
+            self.stop(request)  # nobody wants the rest
+            raise
 
     def _answer(
         self,
@@ -311,9 +350,11 @@ class EngineClient:
         ready = wait([connection, process.sentinel], timeout_s)
         if not ready:
             process.kill()
-            process.join()
+            process.join(_LAST_WAIT_S)
             raise self._death("hung")
         try:
+            if connection not in ready and not connection.poll(0):
+                raise EOFError
             # events may still be in the pipe of a process that has ended
             return protocol.decode_event(connection.recv_bytes())
         except (EOFError, OSError) as error:
@@ -323,10 +364,10 @@ class EngineClient:
         process = self._process
         code = None
         if process is not None:
-            process.join(5.0)
+            process.join(_LAST_WAIT_S)
             code = process.exitcode
         tail = self._tail()
-        name, sentence, remedy = describe_death(code, tail) if reason is None else _DEATHS[reason]
+        name, sentence, remedy = describe_death(code, tail) if reason is None else DEATHS[reason]
         return EngineDied(name if reason is None else reason, sentence, remedy, tail)
 
     def _tail(self) -> str:
@@ -337,53 +378,6 @@ class EngineClient:
                 return file.read().decode("utf-8", "replace")
         except OSError:
             return ""
-
-
-_DEATHS: Final[dict[str, tuple[str, str, str]]] = {
-    reason: (reason, sentence, remedy)
-    for reason, sentence, remedy in (
-        (
-            "out of memory",
-            "The engine ran out of memory.",
-            "Choose a smaller context or model, or close other programs.",
-        ),
-        ("illegal instruction", "The engine was built for a newer CPU.", "Install the build made for this machine."),
-        (
-            "aborted",
-            "The engine gave up after an error of its own.",
-            "Try again; without the drafter if it comes back.",
-        ),
-        ("crashed", "The engine crashed.", "Try again; without the drafter if it comes back."),
-        ("killed", "The engine was ended from outside.", "Try again; if memory was short, choose a smaller context."),
-        ("exited", "The engine ended by itself.", "Try again; its log says more."),
-        ("hung", "The engine did not answer any more and was ended.", "Try again."),
-    )
-}
-_SIGNALS: Final = {
-    signal.SIGILL: "illegal instruction",
-    signal.SIGABRT: "aborted",
-    signal.SIGSEGV: "crashed",
-    getattr(signal, "SIGBUS", signal.SIGSEGV): "crashed",
-    signal.SIGFPE: "crashed",
-    getattr(signal, "SIGKILL", signal.SIGTERM): "killed",
-    signal.SIGTERM: "killed",
-}
-
-
-def describe_death(exit_code: int | None, log_tail: str) -> tuple[str, str, str]:
-    """Reason, sentence and remedy for an engine that ended.
-
-    Args:
-        exit_code: As `multiprocessing` gives it: negative is a signal; Windows gives an NTSTATUS.
-        log_tail: The end of its log.
-    """
-    lowered = log_tail.lower()
-    if any(sign in lowered for sign in ("out of memory", "failed to allocate", "bad_alloc", "unable to allocate")):
-        return _DEATHS["out of memory"]
-    number: int = -exit_code if exit_code is not None and exit_code < 0 else 0
-    if sys.platform == "win32" and exit_code is not None:
-        number = _WINDOWS_CODES.get(exit_code & 0xFFFFFFFF, 0)
-    return _DEATHS[_SIGNALS.get(number, "exited")]
 
 
 def _clean(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -398,16 +392,3 @@ def as_error(event: Failed) -> TandemError:
         return ModelError(event.fault, event.sentence, event.remedy, event.details)
     kind = UsageError if event.exit_code == UsageError.exit_code else EngineError
     return kind(event.sentence, event.remedy, event.details)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """A child started in here ignores Ctrl-C from its first instruction on."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -20,10 +20,10 @@ class PassOutcome:
     """What one verify pass did, for a `DraftLength` that learns.
 
     Attributes:
-        drafted: Drafts in the pass.
+        drafted: Drafts that the target judged.
         accepted: Drafts accepted.
-        confidences: The drafter's own confidence in each draft, 0..1.
-        position: Context position of the first draft.
+        confidences: The drafter's own confidence in each draft, 0..1; NaN where it has none.
+        position: Tokens of prompt and answer after the pass.
         draft_s: Seconds spent in the drafter.
         verify_s: Seconds spent in the target.
     """

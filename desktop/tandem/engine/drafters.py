@@ -77,7 +77,7 @@ class MtpDrafter:
             threads=threads,
             shared_with=target.context,
         )
-        stop.attach(self._context.handle)
+        stop.attach(self._context)
         target.expose_hidden()
         self._context.expose_nextn(all_rows=False)
         self._batch = Batch(1, model.width_in)
@@ -129,7 +129,7 @@ class DraftModel:
 
     def __init__(self, model: Model, size: int, threads: int, stop: StopFlag) -> None:
         context = Context(model, size=size, batch=256, rows=1, threads=threads)
-        stop.attach(context.handle)
+        stop.attach(context)
         self._own = Target(model, context)
         self._scratch = Scratch(model.vocabulary)
 

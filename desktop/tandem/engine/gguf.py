@@ -49,6 +49,8 @@ _FILE_TYPES: Final[Mapping[int, str]] = {
 }
 # fmt: on
 
+_MUCH_MORE: Final = 1 << 30  # the engine would map and touch a file of holes as if it were a model
+
 
 @dataclass(frozen=True, slots=True)
 class GgufFacts:
@@ -235,6 +237,8 @@ def _read_open(file: io.FileIO, size: int, path: Path, name: str) -> GgufFacts:
         header.corrupt("its architecture is not a name")
     if needed > header.size:
         header.truncated(needed)
+    if header.size > 2 * needed + _MUCH_MORE:
+        header.corrupt("is far longer than what is in it")
     model = metadata.get("general.name")
     return GgufFacts(
         path=path,

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,10 +25,19 @@ import tandem
 from tandem.engine import protocol
 from tandem.engine.lifeline import die_with_parent
 from tandem.engine.threads import WAIT_ENVIRONMENT, allowed_cpus
-from tandem.errors import ModelError, PromptTooLong, TandemError, UsageError
+from tandem.errors import EngineError, ModelError, PromptTooLong, TandemError, UsageError
+
+try:
+    import resource
+except ImportError:  # Windows, which writes no core files
+    resource = None  # type: ignore[assignment]  # the same name on every system
 
 if TYPE_CHECKING:
     from tandem.engine.session import Session
+
+
+_PRIVATE_ENVIRONMENT: Final = {"GGML_NO_BACKTRACE": "1"}
+"""An abort must not start a debugger, which takes seconds and prints arguments: they can be chat text."""
 
 
 class _Unreadable(msgspec.Struct):
@@ -44,12 +54,13 @@ class _Inbox:
         self._lock = threading.Lock()
         self._running: int | None = None
         self._stopped: set[int] = set()
+        self._last = 0
 
     def begin(self, request: int, session: Session) -> bool:
         """Marks a request as running; False when it was stopped while it waited."""
         with self._lock:
             session.stop.set(False)
-            self._running = request
+            self._running = self._last = request
             return request not in self._stopped
 
     def end(self) -> None:
@@ -63,7 +74,7 @@ class _Inbox:
         with self._lock:
             if request == self._running:
                 session.stop.set()
-            else:
+            elif request > self._last:  # one that has ended needs no stop; ids only grow
                 self._stopped.add(request)
 
 
@@ -78,15 +89,18 @@ def main(connection: Connection, parent: int, log: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches the whole group; the parent decides
     _redirect(log)
     die_with_parent(parent)
-    for name, value in WAIT_ENVIRONMENT.items():
+    for name, value in {**WAIT_ENVIRONMENT, **_PRIVATE_ENVIRONMENT}.items():
         os.environ.setdefault(name, value)
     _serve(connection)
 
 
 def _redirect(log: str) -> None:
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump holds the conversation
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a windowed program has none
+            stream.flush()
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
@@ -95,11 +109,6 @@ def _redirect(log: str) -> None:
 
 
 def _serve(connection: Connection) -> None:
-    # llama.cpp is loaded only now: its OpenMP reads WAIT_ENVIRONMENT at that moment and never again
-    from tandem.engine import bindings
-    from tandem.engine.loader import LogTail
-    from tandem.engine.session import Session
-
     def emit(event: protocol.Event) -> None:
         try:
             connection.send_bytes(protocol.encode(event))
@@ -107,14 +116,24 @@ def _serve(connection: Connection) -> None:
             os._exit(0)  # nobody listens any more
 
     try:
+        # llama.cpp is loaded only now: its OpenMP reads WAIT_ENVIRONMENT at that moment and never again
+        from tandem.engine import bindings
+        from tandem.engine.loader import LogTail
+        from tandem.engine.session import Session
+
         bindings.check_symbols()
+        python, native = bindings.versions()
+        found = tuple(protocol.DeviceInfo(*device[:5]) for device in bindings.devices())
     except TandemError as error:
         emit(_failed(0, error))
         return
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:  # llama_cpp binds its symbols when imported
+        traceback.print_exc()
+        sentence = f"The engine's build of llama.cpp cannot be used: {error}."
+        emit(_failed(0, EngineError(sentence, "Install the engine that Tandem was built for.")))
+        return
     log = LogTail(sys.stderr.write)
     bindings.set_log(log)
-    python, native = bindings.versions()
-    found = tuple(protocol.DeviceInfo(*device[:5]) for device in bindings.devices())
     emit(protocol.Hello(protocol.PROTOCOL, tandem.__version__, python, native, found, allowed_cpus()))
     session, inbox = Session(log, emit), _Inbox()
     threading.Thread(target=_read, args=(connection, inbox, session), daemon=True).start()
@@ -189,10 +208,15 @@ def _failed(request: int, error: TandemError) -> protocol.Failed:
 
 def log_file(folder: Path, keep: int = 10) -> Path:
     """A log file for a new engine in `folder`; the oldest beyond `keep` are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    logs = sorted(folder.glob("engine-*.log"), key=lambda path: path.stat().st_mtime)
-    for old in logs[: max(0, len(logs) - keep + 1)]:
-        old.unlink(missing_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix="engine-", suffix=".log", dir=folder)
+    with suppress(OSError):  # another engine starts too, or Windows holds one open
+        logs = sorted(folder.glob("engine-*.log"), key=lambda path: path.stat().st_mtime)
+        for old in logs[: max(0, len(logs) - keep + 1)]:
+            old.unlink(missing_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix="engine-", suffix=".log", dir=folder)
+    except OSError as error:
+        sentence = f"Tandem cannot write its log in {folder}."
+        raise EngineError(sentence, "Make room, or make the folder writable.", str(error)) from error
     os.close(descriptor)
     return Path(name)

@@ -11,6 +11,9 @@ import ctypes
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -51,3 +54,16 @@ def tie_child(pid: int) -> Any:
     kernel.AssignProcessToJobObject(ctypes.c_void_p(job), ctypes.c_void_p(process))
     kernel.CloseHandle(ctypes.c_void_p(process))
     return job
+
+
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """A child started in here ignores Ctrl-C from its first instruction on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

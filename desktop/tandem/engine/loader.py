@@ -132,7 +132,7 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
     model = _load_model(path, facts, device, request.gpu_layers, log, lambda done: progress("target", done))
     try:
         target = _make_target(model, size, device, count, request.flash_attention, facts, log)
-        stop.attach(target.context.handle)
+        stop.attach(target.context)
     except BaseException:
         model.free()
         raise
@@ -153,6 +153,8 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
             _add_drafter(pair, request, drafter_facts, stop, log, progress)
         if request.threads is None:
             _choose_threads(pair, cpus, progress)
+        else:
+            _govern(pair, count, maximum=count, prefill=count)
         if stop.is_set:
             raise Aborted
     except BaseException:
@@ -319,16 +321,29 @@ def _choose_threads(pair: Pair, cpus: int, progress: StageProgress) -> None:
 
     chosen, disturbed = threads.fastest(counts, run)
     target.reset()
-    pair.thread_count = chosen
-
-    def apply(count: int) -> None:
-        # a prefill gains from more threads than a pass, but not when others want the CPUs
-        target.set_threads(count, prefill=count if count < chosen else cpus)
-        if pair.drafter is not None:
-            pair.drafter.set_threads(count)
-
-    apply(chosen)
     # a busy machine makes few threads look best; then more of them are tried once it is idle
-    maximum = cpus if disturbed else chosen
-    if maximum > 1:
-        target.governor = threads.ThreadGovernor(chosen, maximum, apply)
+    _govern(pair, chosen, cpus if disturbed else chosen, cpus)
+
+
+def _govern(pair: Pair, count: int, maximum: int, prefill: int) -> None:
+    """Sets the threads, and lets a governor change them while the machine is shared.
+
+    Args:
+        pair: What runs.
+        count: Threads of a pass now.
+        maximum: Most threads of a pass.
+        prefill: Threads of a prefill, which gains from more than a pass does.
+    """
+    target = pair.target
+    pair.thread_count = count
+
+    def apply(threads_now: int) -> None:
+        crowded = governor.crowded or threads_now < count
+        target.set_threads(threads_now, prefill=threads_now if crowded else prefill)
+        if pair.drafter is not None:
+            pair.drafter.set_threads(threads_now)
+
+    governor = threads.ThreadGovernor(count, maximum, apply)
+    apply(count)
+    if max(maximum, prefill) > 1:
+        target.governor = governor

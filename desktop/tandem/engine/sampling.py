@@ -34,6 +34,7 @@ from tandem.errors import UsageError
 MAX_SEED: Final = 2**64 - 1
 """The largest seed: what fits an unsigned 64-bit number."""
 
+_LONGEST_REACH: Final = 1 << 20
 _PENALTY_RANGE: Final = (0.01, 100.0)
 # How far a search over the whole vocabulary looks at first, and by how much it widens.
 _FIRST_LOOK: Final = 256
@@ -79,8 +80,8 @@ class SamplingParams(msgspec.Struct, frozen=True):
         low, high = _PENALTY_RANGE
         if not low <= self.repeat_penalty <= high:
             raise _refused("repeat penalty", self.repeat_penalty, f"between {low:g} and {high:g}", "1 for no penalty")
-        if not self.repeat_last_n >= 0:
-            raise _refused("repeat penalty's reach", self.repeat_last_n, "0 tokens or more", "64")
+        if not 0 <= self.repeat_last_n <= _LONGEST_REACH:
+            raise _refused("repeat penalty's reach", self.repeat_last_n, f"0 to {_LONGEST_REACH:,} tokens", "64")
         if self.seed is not None and not 0 <= self.seed <= MAX_SEED:
             raise _refused("seed", self.seed, f"a whole number between 0 and {MAX_SEED}", "another, or none at all")
 

@@ -39,6 +39,9 @@ from tandem.errors import EngineError, ModelError, PromptTooLong, UsageError
 Emit = Callable[[Event], None]
 
 _REMEMBERED_ANSWERS: Final = 256
+_LONGEST_STOP: Final = 1000  # every beginning of a stop text is remembered
+_MOST_STOPS: Final = 1000
+_TRIM_TO: Final = 0.6  # share of the room that the prompt keeps when turns are left out
 _MARKER_TEXTS: Final = ("<|channel>", "<channel|>", "<|turn>", "<turn|>", "<|think|>")  # Gemma 4's template
 
 
@@ -72,6 +75,9 @@ class Session:
         self._pair: Pair | None = None
         self._codec: VocabularyCodec | None = None
         self._template: ChatTemplate | None = None
+        self._dropped = 0  # oldest messages left out last time
+        self._dropped_messages: Sequence[Message] = ()
+        self._no_template: ModelError | None = None
         self._answers: OrderedDict[str, tuple[int, ...]] = OrderedDict()
 
     def load(self, request: Load) -> None:
@@ -92,10 +98,12 @@ class Session:
         pair = load_pair(request, self.stop, self._log, progress)
         model = pair.target.model
         self._codec = VocabularyCodec(model)
-        if pair.template:
-            names = {token: text for text, token in self._codec.specials.items()}
-            self._template = ChatTemplate(pair.template, names.get(model.bos, ""), names.get(1, ""))
         self._pair = pair
+        names = {token: text for text, token in self._codec.specials.items()}
+        try:
+            self._template = ChatTemplate(pair.template or "", names.get(model.bos, ""), names.get(model.eos, ""))
+        except ModelError as error:
+            self._no_template = error  # raw prompts work without one
         self._emit(
             Loaded(
                 id=request.id,
@@ -128,6 +136,11 @@ class Session:
         began = time.perf_counter()
         pair = self._loaded()
         length = draft_length(request.draft)
+        if max((len(text) for text in request.stop), default=0) > _LONGEST_STOP or len(request.stop) > _MOST_STOPS:
+            raise UsageError(
+                "A stop text is too long, or there are too many.",
+                f"Give at most {_MOST_STOPS:,} of at most {_LONGEST_STOP:,} characters.",
+            )
         if request.max_tokens is not None and request.max_tokens < 0:
             raise UsageError("An answer cannot have less than no tokens.", "Choose 0 or more tokens at most.")
         sampler = Sampler(request.sampling, pair.target.model.vocabulary)
@@ -219,7 +232,7 @@ class Session:
             if not messages or not messages[-1].content.strip():
                 raise UsageError("The prompt is empty.", "Write something to answer.")
             if request.trim:
-                messages, dropped = drop_oldest(messages, lambda m: len(self._render(m, request.thinking)), limit)
+                messages, dropped = self._trim(messages, request)
             prompt = self._render(messages, request.thinking)
         elif request.prompt is not None:
             prompt = model.tokenize(clean(request.prompt), special=True)
@@ -235,10 +248,40 @@ class Session:
             raise PromptTooLong(len(prompt), limit)
         return prompt, dropped
 
+    def _trim(self, messages: Sequence[Message], request: Generate) -> tuple[Sequence[Message], int]:
+        """Leaves out the oldest turns so that the prompt fits and the answer has room.
+
+        When turns must go, so many go that the next ones fit too: the beginning of the prompt then stays the same for
+        a while, and with it the KV cache.
+        """
+        size = self._loaded().target.context.size
+        reserve = size // 4 if request.max_tokens is None else min(request.max_tokens, size // 4)
+        limit = max(1, self._limit() - reserve)
+
+        def count(part: Sequence[Message]) -> int:
+            if self.stop.is_set:
+                raise Aborted
+            return len(self._render(part, request.thinking))
+
+        first = 1 if messages[0].role == "system" else 0
+        kept = [*messages[:first], *messages[first + self._dropped :]]
+        same = self._dropped and messages[first : first + self._dropped] == self._dropped_messages
+        if same and count(kept) <= limit:
+            return kept, self._dropped
+        try:
+            if count(messages) <= limit:
+                return messages, 0
+            kept, dropped = drop_oldest(messages, count, int(limit * _TRIM_TO))
+        except PromptTooLong:  # the last turn alone may take all the room there is
+            kept, dropped = drop_oldest(messages, count, self._limit())
+        self._dropped, self._dropped_messages = dropped, messages[first : first + dropped]
+        return kept, dropped
+
     def _render(self, messages: Sequence[Message], thinking: bool) -> list[int]:
         self._loaded()
         if self._template is None or self._codec is None:
-            raise ModelError("corrupt", "The model file has no chat template.", "Use a raw prompt, or another file.")
+            assert self._no_template is not None
+            raise self._no_template
         cleaned = [Message(m.role, clean(m.content)) for m in messages]
         return encode(self._template.render(cleaned, thinking), self._codec, self._answers.get)
 

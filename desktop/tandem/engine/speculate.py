@@ -125,7 +125,7 @@ class Speculation:
         if room < 1:
             return "context"
         began = time.perf_counter()
-        draft = self._draft(room - 1)
+        draft = self._draft(min(room, target.steady_rows) - 1)
         drafted = time.perf_counter()
         target.verify(self._text[-1], draft.tokens)
         verified = time.perf_counter()

@@ -20,6 +20,7 @@ import numpy as np
 from tandem.engine.bindings import Batch, Context, Floats, Model
 from tandem.engine.threads import ThreadGovernor
 
+_PADDING: Final = 256  # llama.cpp rounds the cells of a KV cache up to this
 _CHECKPOINTS: Final = 32
 _CHECKPOINT_BYTES: Final = 128 << 20  # all of them together; one is 6 MiB for E2B, 20 MiB for E4B
 
@@ -73,12 +74,28 @@ class Target:
         self._batch = Batch(context.batch_size)
         self._checkpoints: list[_Checkpoint] = []
         self._nextn = False
+        # llama_kv_cache_iswa: cells of the sliding layers; as many as the context has are never used twice
+        cells = -(-(model.window + context.batch_size) // _PADDING) * _PADDING
+        self._cells = cells if model.window > 0 and cells < context.size else 0
         self._last = 0  # batch row of the last prompt token
 
     @property
     def room(self) -> int:
         """Positions still free in the context."""
         return self.context.size - len(self.tokens)
+
+    @property
+    def steady_rows(self) -> int:
+        """Most tokens of a verify pass whose rejected part leaves no trace in where the cache keeps things.
+
+        The sliding layers' cells are used round and round. When tokens on both sides of the last cell, or in it, are
+        taken back, llama.cpp goes on at another cell than it would have; the same keys then stand in another order, and
+        sums over them are rounded otherwise. So no pass with drafts reaches the last cell; a pass of one token does.
+        Without this the text could depend on the drafter once the cells are in their second round.
+        """
+        if self._cells == 0:
+            return self.context.batch_size
+        return max(1, self._cells - len(self.tokens) % self._cells - 1)
 
     def expose_hidden(self) -> None:
         """Makes every later decode keep hidden rows, for an MTP drafter."""
@@ -156,7 +173,8 @@ class Target:
             return
         end = len(self.tokens)
         self._checkpoints = [c for c in self._checkpoints if c.end != end]
-        self._checkpoints.append(_Checkpoint(end, self.context.save_window()))
+        if window := self.context.save_window(_CHECKPOINT_BYTES):
+            self._checkpoints.append(_Checkpoint(end, window))
         while (
             len(self._checkpoints) > _CHECKPOINTS or sum(len(c.window) for c in self._checkpoints) > _CHECKPOINT_BYTES
         ):
@@ -177,14 +195,14 @@ class Target:
             self.context.set_threads(count)
 
     def _governed(self, tokens: Sequence[int], all_rows: bool) -> None:
-        """A decode that the governor watches, unless it runs with another number of threads than the governor's."""
+        """A decode that the governor watches."""
         governor = self.governor
-        if governor is None or (not all_rows and self._prefill_threads != governor.count):
+        if governor is None:
             self._decode(tokens, all_rows)
             return
         governor.begin()
         self._decode(tokens, all_rows)
-        governor.end(len(tokens))
+        governor.end(len(tokens), self._threads if all_rows else self._prefill_threads)
 
     def _decode(self, tokens: Sequence[int], all_rows: bool) -> None:
         self._batch.fill(tokens, len(self.tokens), all_rows)

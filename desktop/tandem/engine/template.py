@@ -185,7 +185,7 @@ class ChatTemplate:
             **self._special,
         }
         try:
-            return self._template.render(variables, len(entries))
+            return clean(self._template.render(variables, len(entries)))
         except TemplateRefusal as refusal:
             reason = re.sub(f"{mark}[0-9]+\ue002", "…", " ".join(str(refusal).split()))[:_MAX_REASON].rstrip(" .")
             raise UsageError(

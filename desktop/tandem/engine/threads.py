@@ -147,15 +147,24 @@ class ThreadGovernor:
         self._look_at = 0.0
         self._pause_s = self._LOOK_S
         self._trial: int | None = None  # passes left until a raise is judged
+        self.crowded = False
+        """Something else wants our CPUs."""
 
     def begin(self) -> None:
         """A pass begins."""
         self._began = self._clock(), self._cpu()
 
-    def end(self, rows: int) -> None:
-        """A pass over `rows` tokens ended; changes the number of threads for the next one if that is better."""
+    def end(self, rows: int, count: int | None = None) -> None:
+        """A run over `rows` tokens ended; changes the number of threads for the next one if that is better.
+
+        A prefill may run with more threads than `count` of the governor. When it is disturbed, `apply` is called with
+        the governor's own count, and should then use no more for prefills until a CPU is idle again.
+        """
         wall = self._clock() - self._began[0]
         if wall <= 0:
+            return
+        if count is not None and count != self.count:
+            self._end_prefill(wall * count)
             return
         before = self._seconds.get((self.count, rows), wall)
         self._seconds[self.count, rows] = 0.7 * before + 0.3 * wall
@@ -163,6 +172,7 @@ class ThreadGovernor:
         if self._trial is not None:
             self._trial -= 1
         if self.count > 1 and (self._disturbed() or (self._trial == 0 and self._slower(rows))):
+            self.crowded = self._trial is None
             self._change(self.count - 1)
             if self._trial is not None:
                 self._pause_s = min(2 * self._pause_s, self._LONGEST_S)
@@ -170,8 +180,14 @@ class ThreadGovernor:
         elif self._trial == 0:
             self._trial = None
             self._pause_s = self._LOOK_S
-        elif self.count < self._maximum and self._trial is None:
+        elif (self.crowded or self.count < self._maximum) and self._trial is None:
             self._look()
+
+    def _end_prefill(self, given: float) -> None:
+        disturbed = self._cpu() - self._began[1] < BUSY * given
+        if disturbed and given > self._LONG_S:
+            self.crowded = True
+            self._change(self.count)
 
     def _disturbed(self) -> bool:
         used = sum(cpu for cpu, _ in self._recent)
@@ -187,7 +203,11 @@ class ThreadGovernor:
         now = self._clock()
         if now < self._look_at:
             return
-        if self._look_at and self._idle() > 0.8:
+        idle = self._look_at > 0 and self._idle() > 0.8
+        if idle and self.crowded:
+            self.crowded = False
+            self._change(self.count)
+        elif idle and self.count < self._maximum:
             self._change(self.count + 1)
             self._trial = self._PASSES
         else:
