@@ -48,7 +48,7 @@ def check_object(result: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def story() -> dict[str, Any]:
-    """The issue's own command line, thread count and all left to the program."""
+    """The command line of the README; thread count and all else is left to the program."""
     return answer("--pair", "demo", "--prompt", STORY, "--draft", "3", "--temperature", "0")
 
 

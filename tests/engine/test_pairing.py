@@ -130,7 +130,7 @@ def test_each_fact_in_which_a_drafter_must_fit(
     make: Make, changes: dict[str, Value], fact: str, values: tuple[object, object]
 ) -> None:
     model, helper = make(target(), "target.gguf"), make(drafter(**changes), "drafter.gguf")
-    assert pairing.pair_differences(model, helper) == [pairing.Difference(fact, *values)]  # type: ignore[arg-type]
+    assert pairing.pair_differences(model, helper) == [pairing.Difference(fact, *values)]  # type: ignore[arg-type]  # a plain tuple
     error = fault_of(lambda: pairing.check_pair(model, helper))
     assert error.fault == "not-a-pair"
     for part in (fact, "target.gguf", "drafter.gguf"):

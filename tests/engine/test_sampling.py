@@ -253,7 +253,7 @@ class TestRepeatPenalty:
     ROW = np.array([2.0, 1.9, -1.0, -1.05, 0.0], np.float32)
 
     def greedy(self, **values: float) -> Sampler:
-        return Sampler(SamplingParams(temperature=0.0, **values), 5)  # type: ignore[arg-type]
+        return Sampler(SamplingParams(temperature=0.0, **values), 5)  # type: ignore[arg-type]  # mixed values
 
     def test_positive_scores_are_divided_and_negative_ones_multiplied(self) -> None:
         sampler = Sampler(SamplingParams(top_k=5, top_p=1.0, repeat_penalty=2.0), 5)

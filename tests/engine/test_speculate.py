@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,7 @@ def test_drafted_positions_keep_the_targets_distribution(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, dict[str, int]]:
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, dict[str, int]]]:
     """A drafter that is always right, and texts with what ends them inside accepted runs."""
     script = Script()
     starts = {}
@@ -189,7 +190,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, dict[str
         script.say(starts[name], *elements)
     pair = script.write(tmp_path_factory.mktemp("scripted"))
     with running(tmp_path_factory.mktemp("scripted-logs"), pair.target, pair.drafter) as engine:
-        yield engine, starts  # type: ignore[misc]  # a fixture's yield
+        yield engine, starts
 
 
 @pytest.mark.parametrize("draft", ["off", "1", "2", "3", "4", "5", "6", "8", "16"])

@@ -17,6 +17,8 @@ import threading
 import time
 from itertools import pairwise
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
 
 import _path  # noqa: F401  (first: it makes the packages below importable)
 from make_pair import get_pair, prompt
@@ -97,9 +99,9 @@ def main() -> None:
     session.close()
 
 
-def _drain(connection: object) -> None:
+def _drain(connection: Connection[Any, Any]) -> None:
     while True:
-        connection.recv_bytes()  # type: ignore[attr-defined]
+        connection.recv_bytes()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def main() -> None:
     for name, (params, target) in cases.items():
         sampler = Sampler(params, size)
         sampler.begin(list(range(1000, 1064)))
-        took = median_us(options.rounds, lambda i, sampler=sampler: sampler.choose(rows[i]))  # type: ignore[misc]
+        took = median_us(options.rounds, lambda i, sampler=sampler: sampler.choose(rows[i]))  # type: ignore[misc]  # bound now
         print(f"  {name:30} {took:8.1f}" + (f"  ({target})" if target else ""))
     print(f"  {'top 64 alone':30} {median_us(options.rounds, lambda i: top_candidates(rows[i], 64, scratch)):8.1f}")
     took = median_us(options.rounds, lambda i: confidence(rows[i], best[i], scratch))
