@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import struct
 from pathlib import Path
 
@@ -317,3 +318,12 @@ def test_other_versions_are_refused(refused: Refused, version: int, fault: str, 
     error = refused(sections(target(), version=version).joined())
     assert error.fault == fault
     assert word in error.sentence
+
+
+def test_a_good_model_with_a_hole_of_terabytes_behind_it_is_corrupt(
+    demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "sparse.gguf"
+    shutil.copy(demo_pair[0], file)
+    os.truncate(file, 1 << 40)
+    assert fault_of(lambda: gguf.read_facts(file)).fault == "corrupt"
