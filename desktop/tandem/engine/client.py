@@ -255,12 +255,12 @@ class EngineClient:
 
     def _send_large(self, connection: Connection[Any, Any], frame: bytes) -> None:
         """Sends a frame that the pipe cannot hold: an engine that does not read would block us for ever."""
-        failures: list[OSError] = []
+        failures: list[Exception] = []
 
         def send() -> None:
             try:
                 connection.send_bytes(frame)
-            except OSError as error:
+            except (OSError, TypeError) as error:  # TypeError: `close` took the pipe away in the middle
                 failures.append(error)
 
         thread = threading.Thread(target=send, daemon=True)
@@ -268,9 +268,10 @@ class EngineClient:
         thread.join(self._hang_after_s)
         if thread.is_alive():
             self.kill()
+            thread.join(_LAST_WAIT_S)  # with its reader gone the write fails
             raise self._death("hung")
         if failures:
-            raise failures[0]
+            raise OSError("the pipe broke") from failures[0]
 
     def kill(self) -> None:
         """Ends the process at once. Any thread may call it."""
