@@ -42,7 +42,6 @@ _REMEMBERED_ANSWERS: Final = 256
 _LONGEST_STOP: Final = 1000  # every beginning of a stop text is remembered
 _MOST_STOPS: Final = 1000
 _TRIM_TO: Final = 0.6  # share of the room that the prompt keeps when turns are left out
-_MARKER_TEXTS: Final = ("<|channel>", "<channel|>", "<|turn>", "<turn|>", "<|think|>")  # Gemma 4's template
 
 
 class VocabularyCodec:
@@ -290,7 +289,6 @@ class Session:
         markers = Markers(
             open=self._codec.specials.get("<|channel>"),
             close=self._codec.specials.get("<channel|>"),
-            texts=_MARKER_TEXTS,
         )
         # the prompt itself may end inside a thought: the last marker in it tells
         last = next((t for t in reversed(prompt) if t in (markers.open, markers.close)), None)
