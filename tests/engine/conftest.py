@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.engines import Engine, running
+from support.ggufchecks import Make, Refused, facts_in, refusals_in
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,15 @@ def demo_draft_model(demo_pair: tuple[Path, Path], tmp_path_factory: pytest.Temp
     logs = tmp_path_factory.mktemp("draft-model-logs")
     with running(logs, demo_pair[0], demo_pair[0], method="draft-model") as engine:
         yield engine
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refused:
+    """Headers that must be refused, written and read."""
+    return refusals_in(tmp_path)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Headers that are fine, written and read."""
+    return facts_in(tmp_path)

@@ -15,20 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.ggufbytes import Tensor, array, sections, string, target, words
-from support.ggufchecks import Make, Refused, facts_in, fault_of, refusals_in
+from support.ggufchecks import Make, Refused, fault_of
 from tandem.engine import gguf, gguf_header
 from tandem.engine.gguf import ArrayFacts
-
-
-@pytest.fixture
-def refused(tmp_path: Path) -> Refused:
-    return refusals_in(tmp_path)
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    return facts_in(tmp_path)
-
 
 # --- what is read
 

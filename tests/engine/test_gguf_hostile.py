@@ -13,22 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.ggufbytes import Sections, Tensor, Value, array, drafter, sections, string, target, words
-from support.ggufchecks import Make, Refused, facts_in, fault_of, refusals_in
+from support.ggufchecks import Make, Refused, fault_of
 from tandem.engine import gguf, gguf_header, pairing
 from tandem.engine.gguf import ArrayFacts, GgufFacts
 from tandem.errors import ModelError
 
 READ_FAULTS = {"empty", "not-gguf", "truncated", "corrupt", "load-failed", "unknown-architecture"}
-
-
-@pytest.fixture
-def refused(tmp_path: Path) -> Refused:
-    return refusals_in(tmp_path)
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    return facts_in(tmp_path)
 
 
 @pytest.fixture(scope="module")

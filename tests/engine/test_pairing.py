@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.ggufbytes import Value, drafter, target, words
-from support.ggufchecks import Make, facts_in, fault_of
+from support.ggufchecks import Make, fault_of
 from tandem.engine import gguf, pairing
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    return facts_in(tmp_path)
-
 
 # --- roles
 
