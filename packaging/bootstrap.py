@@ -1,6 +1,8 @@
 """Sets up a checkout: system packages, `.venv/` with everything in the lock file, the engine, and Tandem itself.
 
-    bootstrap.py            (packaging/setup.sh finds a Python and runs it)
+    bootstrap.py [--tests]      (packaging/setup.sh finds a Python and runs it)
+
+`--tests` also asks for what only the tests and the pictures need: a screen without a monitor, hands for it, fonts.
 
 Each part is done once and written down in `.venv/set-up.json` with what it was made from, so that a second run has
 nothing to do and says nothing. Uses only the standard library, since it runs before anything else is installed.
@@ -19,7 +21,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +32,31 @@ VENV: Final = ROOT / ".venv"
 LOCK: Final = ROOT / "packaging" / "lock" / "requirements.txt"
 DONE: Final = VENV / "set-up.json"
 PARTS: Final = ("packages", "engine", "tandem")
+WINDOW_LIBRARIES: Final = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+}
+"""What Qt's wheel expects of the system, and the Debian packages that have it."""
+TEST_PROGRAMS: Final = {"Xvfb": "xvfb", "xdotool": "xdotool"}
+TEST_FONTS: Final = {
+    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
+    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc": "fonts-noto-cjk",
+}
 
 
 def say(text: str) -> None:
@@ -91,7 +118,13 @@ def missing_packages(compile_engine: bool) -> list[str]:
         missing.append(venv_package())
     if not loads("libgomp.so.1"):
         missing.append("libgomp1")
-    return missing
+    return missing + [package for library, package in WINDOW_LIBRARIES.items() if not loads(library)]
+
+
+def missing_for_tests() -> list[str]:
+    """Names of the Debian packages that the tests of the window need and this machine lacks."""
+    programs = [package for program, package in TEST_PROGRAMS.items() if not shutil.which(program)]
+    return programs + [package for file, package in TEST_FONTS.items() if not Path(file).exists()]
 
 
 def install_packages(missing: list[str]) -> None:
@@ -158,14 +191,19 @@ def make_tandem() -> None:
     pip("check")
 
 
-def set_up() -> None:
+def set_up(for_tests: bool = False) -> None:
     """Makes every part that is not ready, in order.
+
+    Args:
+        for_tests: Whether the tests' own packages are wanted too.
 
     Raises:
         BuildError: A part could not be made; the parts before it stay ready.
     """
     start = time.monotonic()
     target = wanted()
+    if for_tests and (missing := missing_for_tests()):
+        install_packages(missing)
     if done() == target:
         return
     with build.locked(LOCK, "set-up: another one is at work in this folder; waiting"):
@@ -185,10 +223,10 @@ def set_up() -> None:
     say(f"ready after {time.monotonic() - start:.0f} s")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Sets up and turns what went wrong into one line and an exit status."""
     try:
-        set_up()
+        set_up(for_tests="--tests" in arguments)
     except build.BuildError as error:
         say(str(error))
         return 1
@@ -202,4 +240,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -9,12 +9,12 @@ fits() {
 }
 
 if [ -n "${PYTHON:-}" ]; then
-    fits "$PYTHON" && exec "$PYTHON" "$here/bootstrap.py"
+    fits "$PYTHON" && exec "$PYTHON" "$here/bootstrap.py" "$@"
     echo "set-up: PYTHON is $PYTHON, which is not a Python 3.11 or later." >&2
     exit 1
 fi
 for python in python3.13 python3.12 python3.11 python3; do
-    fits "$python" && exec "$python" "$here/bootstrap.py"
+    fits "$python" && exec "$python" "$here/bootstrap.py" "$@"
 done
 echo "set-up: Tandem needs Python 3.11 or later. Please run this first: sudo apt-get install python3 python3-venv" >&2
 exit 1

@@ -92,13 +92,28 @@ def test_it_goes_on_where_it_broke_off(
     assert checkout == ["packages", "engine", "tandem"]
 
 
-def test_a_bare_machine_lacks_four_packages(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_machine_lacks_them_all(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap.shutil, "which", lambda _name: None)
     monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda _name: None)
     monkeypatch.setattr(bootstrap, "loads", lambda _library: False)
     monkeypatch.setattr(bootstrap, "venv_package", lambda: "python3-venv")
-    assert bootstrap.missing_packages(compile_engine=True) == ["gcc", "g++", "python3-venv", "libgomp1"]
-    assert bootstrap.missing_packages(compile_engine=False) == ["python3-venv", "libgomp1"]
+    window = list(bootstrap.WINDOW_LIBRARIES.values())
+    assert bootstrap.missing_packages(compile_engine=True) == ["gcc", "g++", "python3-venv", "libgomp1", *window]
+    assert bootstrap.missing_packages(compile_engine=False) == ["python3-venv", "libgomp1", *window]
+
+
+@pytest.mark.usefixtures("checkout")
+def test_the_tests_packages_are_asked_for_only_for_the_tests(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setattr(bootstrap, "install_packages", installed.append)
+    monkeypatch.setattr(bootstrap, "TEST_PROGRAMS", {"sh": "dash", "no-such-program": "nothing"})
+    monkeypatch.setattr(bootstrap, "TEST_FONTS", {"/": "root", "/no/such/font": "fonts-none"})
+    assert bootstrap.main() == 0
+    assert installed == []
+    assert bootstrap.main(["--tests"]) == 0
+    assert installed == [["nothing", "fonts-none"]]
 
 
 def test_a_user_is_told_one_command(bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
