@@ -1,0 +1,1 @@
+"""Conversations: what was said, kept on disk. Knows nothing of Qt."""

@@ -1,0 +1,65 @@
+"""Files that are written whole or not at all, and seen by their owner only."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes `path`'s place when the block ends without an error.
+
+    Until then it has another name in the same folder; after an error nothing of it is left and `path` is as it was.
+    Only its owner can read it. Where `path` is a link, what it leads to is replaced.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    descriptor, name = tempfile.mkstemp(prefix=".tandem-", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(name, target)  # noqa: PTH105  (a name, as mkstemp gave it)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108
+        raise
+    sync_folder(target.parent)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Writes a file in one step; see `replacing`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with replacing(path) as stream:
+        stream.write(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename in `folder` last through a power cut, where the system can do that."""
+    with suppress(OSError):  # Windows opens no folders, and some file systems cannot sync them
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def free_name(path: Path, word: str) -> Path:
+    """A name beside `path` that is not taken, with a word and the time in it: `chats.damaged-20261130-024309.db`."""
+    stem = f"{path.stem}.{word}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    found, number = path.with_name(stem + path.suffix), 2
+    while os.path.lexists(found):
+        found, number = path.with_name(f"{stem}-{number}{path.suffix}"), number + 1
+    return found
