@@ -1,4 +1,4 @@
-"""The command `tandem`: the app's jobs in a terminal.
+"""The command `tandem` with arguments, or without a screen: the app's jobs in a terminal.
 
 Exit codes, for scripts: 0 done; 2 wrong use; 3 a model or pair problem; 4 the engine died. Errors are one sentence and
 a remedy on stderr. Nothing here computes: it reads flags and hands over to `terminal` and `doctor`.
@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import click
 import msgspec
@@ -22,9 +22,9 @@ import tandem
 from tandem import doctor as doctor_job
 from tandem import paths
 from tandem.engine.draft_length import draft_length
-from tandem.engine.protocol import Generate, Load, Method
-from tandem.engine.sampling import SamplingParams
-from tandem.engine.template import Message, clean
+from tandem.engine.messages import Message, clean
+from tandem.engine.params import SamplingParams
+from tandem.engine.protocol import Generate, KvType, Load, Method
 from tandem.errors import TandemError, UsageError
 from tandem.terminal import ChatJob, answer_once, converse, harmless
 
@@ -38,7 +38,10 @@ _FILE: Final = click.Path(path_type=Path)
 @click.version_option(tandem.__version__, prog_name="Tandem")
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Gemma 4 with its drafter, fast and offline on this machine."""
+    """Gemma 4 with its drafter, fast and offline on this machine.
+
+    Without a command it opens the window, or chats here where there is no screen.
+    """
     if context.invoked_subcommand is None:
         context.invoke(chat)
 
@@ -62,6 +65,7 @@ def command(context: click.Context) -> None:
 @click.option("--min-p", type=float, default=0.0, metavar="F")
 @click.option("--seed", type=int, metavar="N", help="The same seed gives the same text.")
 @click.option("--context", type=int, metavar="N", help="Tokens the conversation may hold.")
+@click.option("--kv-type", type=click.Choice(get_args(KvType)), default="f16", help="KV cache; q8_0 takes half.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Default: the fastest in a short timing.")
 @click.option("--device", metavar="NAME", help="A device that `tandem doctor` lists.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -166,6 +170,7 @@ def _job(flags: dict[str, Any]) -> ChatJob:
             drafter=None if drafter is None else bytes(drafter),
             method=method,
             context=flags["context"],
+            kv_type=flags["kv_type"],
             threads=flags["threads"],
             device=flags["device"],
             need_drafter=True,

@@ -14,9 +14,9 @@ import psutil
 import tandem
 from tandem import paths
 from tandem.engine.client import EngineClient
+from tandem.engine.messages import Message
+from tandem.engine.params import SamplingParams
 from tandem.engine.protocol import Done, Generate, Hello, Load, Loaded, Pass
-from tandem.engine.sampling import SamplingParams
-from tandem.engine.template import Message
 from tandem.errors import EngineError, TandemError
 
 _QUESTION: Final = "Tell me a short story about a fox."

@@ -21,9 +21,9 @@ import tandem
 from tandem import paths
 from tandem.engine.client import EngineClient, RequestStopped
 from tandem.engine.draft_length import draft_length
+from tandem.engine.messages import Message, clean
 from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import Done, Generate, Load, Loaded, Pass, Progress, Text
-from tandem.engine.template import Message, clean
 from tandem.errors import EngineDied, EngineError, TandemError, UsageError
 
 with suppress(ImportError):  # gives input() line editing, a history and lines of any length, where there is one
@@ -112,6 +112,7 @@ class Answer:
                 "draft": done.draft if done else draft,
                 "threads": loaded.threads if loaded else None,
                 "context": loaded.context if loaded else None,
+                "kv_type": loaded.kv_type if loaded else None,
                 "device": loaded.device if loaded else None,
                 "target": loaded.target.file if loaded else None,
                 "drafter": loaded.drafter.file if loaded and loaded.drafter else None,

@@ -22,7 +22,18 @@ STATS: Final = {
     *("accepted", "accepted_at", "drafted_at", "decode_s", "decode_tok_s", "draft_s", "verify_s"),
     *("tokens_per_pass", "acceptance_rate"),
 }
-ENGINE: Final = {"version", "llama_cpp", "method", "draft", "threads", "context", "device", "target", "drafter"}
+ENGINE: Final = {
+    "version",
+    "llama_cpp",
+    "method",
+    "draft",
+    "threads",
+    "context",
+    "kv_type",
+    "device",
+    "target",
+    "drafter",
+}
 
 
 def answer(*flags: str | Path, stdin: str | bytes = "") -> dict[str, Any]:
@@ -65,6 +76,14 @@ def test_a_drafted_answer_in_figures(story: dict[str, Any], demo_target: Path, d
     assert (engine["method"], engine["draft"], engine["device"]) == ("mtp", "3", "CPU")
     assert (engine["target"], engine["drafter"]) == (demo_target.name, demo_drafter.name)
     assert 1 <= engine["threads"] <= len(os.sched_getaffinity(0))
+
+
+def test_the_kv_cache_may_be_kept_in_q8_0(story: dict[str, Any]) -> None:
+    assert story["engine"]["kv_type"] == "f16"
+    short = answer("--prompt", STORY, "--kv-type", "q8_0", "--max-tokens", "40", *GREEDY)
+    assert (short["engine"]["kv_type"], short["engine"]["drafter_problem"]) == ("q8_0", None)
+    assert short["stats"]["accepted"] > 0
+    assert tandem_run("chat", "--prompt", STORY, "--kv-type", "q4").code == 2
 
 
 def test_the_drafter_changes_no_letter(story: dict[str, Any]) -> None:

@@ -6,16 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from support.engines import GREEDY, Engine, running
-from tandem.engine.client import EngineClient
+from tandem.engine.client import EngineClient, RequestStopped
 from tandem.engine.deaths import describe_death
-from tandem.engine.protocol import Generate, Hello, Load, Pass
+from tandem.engine.lifeline import interrupts_ignored
+from tandem.engine.protocol import Done, Generate, Hello, Load, Pass
 from tandem.engine.template import Message
 from tandem.errors import EngineDied, EngineError, UsageError
 
@@ -209,6 +213,87 @@ def test_a_request_that_fills_the_pipe_of_a_hung_engine_does_not_hang_us(
     client.close()
 
 
+def test_stop_does_not_wait_for_a_large_request_that_an_engine_does_not_take(
+    demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    client = EngineClient(tmp_path, hang_after_s=30.0)
+    client.start()
+    load(client, demo_pair)
+    engine = psutil.Process(client.pid)
+    engine.suspend()
+    large = msgspec.structs.replace(endless(client), messages=(Message("user", "fox " * 500_000),))
+    results: list[object] = []
+
+    def ask() -> None:
+        try:
+            results.extend(client.generate(large))
+        except (RequestStopped, UsageError) as error:
+            results.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while not client._sending.locked():
+        asking.join(0.001)
+    began = time.monotonic()
+    client.stop(large.id)
+    assert time.monotonic() - began < 0.3
+    assert asking.is_alive()
+    assert not results
+    engine.resume()  # now the request arrives, and the stop behind it
+    asking.join(20.0)
+    assert len(results) == 1
+    assert isinstance(results[0], RequestStopped | UsageError)  # stopped, or so fast that its length was found first
+    events = list(client.generate(msgspec.structs.replace(endless(client), max_tokens=5)))
+    assert isinstance(events[-1], Done)
+    client.close()
+
+
+def test_a_client_lives_in_a_thread_and_is_stopped_from_another(demo_pair: tuple[Path, Path], tmp_path: Path) -> None:
+    client = EngineClient(tmp_path)
+    request = endless(client)
+    answering, done = threading.Event(), []
+
+    def live() -> None:
+        client.start()
+        load(client, demo_pair)
+        for event in client.generate(request):
+            if isinstance(event, Pass):
+                answering.set()
+            if isinstance(event, Done):
+                done.append(event)
+        client.close()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    assert answering.wait(60.0)
+    pid = client.pid or 0
+    assert psutil.Process(pid).is_running()
+    client.stop(request.id)
+    thread.join(20.0)
+    assert [event.stop for event in done] == ["stopped"]
+    assert not psutil.pid_exists(pid)
+
+
+@pytest.mark.parametrize("main", [True, False])
+def test_a_child_ignores_interrupts_from_its_first_instruction(main: bool) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('alive')"
+    said: list[str] = []
+
+    def start() -> None:
+        with interrupts_ignored():
+            said.append(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
+
+    if main:
+        start()
+    else:
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join()
+    assert said == ["alive\n"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+
 @pytest.mark.parametrize("symbol", ["llama_model_n_swa", "ggml_backend_dev_count"])
 def test_a_symbol_that_llama_cpp_binds_by_itself_is_named_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symbol: str
@@ -246,11 +331,11 @@ def test_a_log_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "a file" in caught.value.sentence
 
 
-def test_importing_the_client_does_not_load_llama_cpp() -> None:
-    code = "import sys, tandem.engine.client; print('llama_cpp' in sys.modules)"
+def test_importing_the_client_does_not_load_what_only_the_engine_needs() -> None:
+    code = "import sys, tandem.engine.client; print({'llama_cpp', 'numpy', 'jinja2'} & sys.modules.keys())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert found.stdout.strip() == "False"
+    assert found.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,22 @@ FRAGMENTS = [
         "<<",
         "|t",
     ),
-    *("\n", "\n\n", "thought\n", "x", "turn", " END ", "EN", "D", "é", "👩‍👩‍👧‍👦", "한국어", "\ufffd", "\0"),
+    *(
+        "\n",
+        "\n\n",
+        "thought\n",
+        "x",
+        "turn",
+        " END ",
+        "EN",
+        "D",
+        "é",
+        "👩‍👩‍👧‍👦",
+        "한국어",
+        "\ufffd",
+        "\0",
+        "longer than a name ",
+    ),
 ]
 items_of_fragments = st.lists(
     st.one_of(
@@ -103,8 +118,8 @@ stops = st.lists(st.sampled_from(["END", "\n\n", "D", "é", "<|x", "|>", "turn",
 class TestChannels:
     def test_plain_answer(self) -> None:
         feed = Feed()
-        assert feed.push("Hello") == [Chunk("answer", "Hello")]
-        assert feed.push(" world") == [Chunk("answer", " world")]
+        assert feed.push("Hello") == [Chunk("answer", "Hello", 0)]
+        assert feed.push(" world") == [Chunk("answer", " world", 1)]
         assert feed.finish() == ("", "Hello world")
 
     @pytest.mark.parametrize(
@@ -120,7 +135,7 @@ class TestChannels:
     def test_chunks_keep_the_order_of_channels(self) -> None:
         feed = Feed()
         chunks = feed.push("a<|channel>thought\nb<channel|>c<|turn>d")
-        assert chunks == [Chunk("answer", "a"), Chunk("thought", "b"), Chunk("answer", "cd")]
+        assert chunks == [Chunk("answer", "a", 0), Chunk("thought", "b", 0), Chunk("answer", "cd", 0)]
 
     def test_prompt_opened_the_thought(self) -> None:
         assert texts(["hm\n", CLOSE, "\nyes"], in_thought=True) == ("hm\n", "yes")
@@ -160,14 +175,13 @@ class TestChannels:
     def test_control_tokens_give_nothing(self) -> None:
         assert texts(["a", CONTROL, "b"]) == ("", "ab")
 
-    def test_token_channel_counts_markers_as_thought(self) -> None:
+    def test_the_channel_changes_with_the_marker(self) -> None:
         feed = Feed()
         seen = []
         for item in ("a", OPEN, "thought\n", "x", CLOSE, "\n", "b"):
             feed.push(item)
-            seen.append((feed.stream.token_channel, feed.stream.channel))
-        assert [one for one, _ in seen] == ["answer", *["thought"] * 4, "answer", "answer"]
-        assert [one for _, one in seen] == ["answer", *["thought"] * 3, "answer", "answer", "answer"]
+            seen.append(feed.stream.channel)
+        assert seen == ["answer", *["thought"] * 3, "answer", "answer", "answer"]
 
     def test_without_marker_ids_only_texts_count(self) -> None:
         feed = Feed(markers=Markers())
@@ -185,8 +199,8 @@ class TestMarkersSpelledOut:
 
     def test_what_does_not_become_one_is_given_back(self) -> None:
         feed = Feed()
-        assert feed.push("x <|chan") == [Chunk("answer", "x ")]
-        assert feed.push("ge> y") == [Chunk("answer", "<|change> y")]
+        assert feed.push("x <|chan") == [Chunk("answer", "x ", 0)]
+        assert feed.push("ge> y") == [Chunk("answer", "<|chan", 0), Chunk("answer", "ge> y", 1)]
 
     def test_halves_of_a_marker_around_another_do_not_join(self) -> None:
         around: list[list[Item | str]] = [
@@ -294,7 +308,7 @@ class TestCharacters:
     def test_a_character_split_over_tokens_waits(self) -> None:
         feed = Feed()
         emoji = "🦊".encode()
-        assert [feed.push(emoji[i : i + 1]) for i in range(4)] == [[], [], [], [Chunk("answer", "🦊")]]
+        assert [feed.push(emoji[i : i + 1]) for i in range(4)] == [[], [], [], [Chunk("answer", "🦊", 3)]]
 
     def test_bytes_that_are_no_text_are_shown_as_such(self) -> None:
         assert texts([b"a\xff", b"b\xe2\x82", b"c"]) == ("", "a\ufffdb\ufffdc")
@@ -310,10 +324,120 @@ class TestCharacters:
         assert texts([b"\xe2\x82", CONTROL, b"\xac"]) == ("", "€")
 
 
+Characters = list[tuple[str, str, int]]
+
+
+def characters(items: Iterable[Item], stop: Sequence[str] = (), in_thought: bool = False) -> Characters:
+    """Channel, character and token of everything given out."""
+    feed = Feed(stop, in_thought)
+    for item in items:
+        for before, after in pairwise(feed.push(item)):
+            assert (before.channel, before.token) != (after.channel, after.token)  # each run is one chunk
+    feed.finish()
+    return [(chunk.channel, char, chunk.token) for chunk in feed.chunks for char in chunk.text]
+
+
+class TestTokens:
+    """Every character is told to have come from the right token."""
+
+    def test_text_that_waited_keeps_its_tokens(self) -> None:
+        feed = Feed(["ENDING"])
+        assert [feed.push(piece) for piece in ("a E", "N", "D")] == [[Chunk("answer", "a ", 0)], [], []]
+        assert feed.push("S b") == [
+            *(Chunk("answer", char, i) for i, char in enumerate("END")),
+            Chunk("answer", "S b", 3),
+        ]
+
+    def test_text_held_at_the_end_keeps_its_tokens(self) -> None:
+        feed = Feed(["ENDING"])
+        for piece in ("a E", "N", "D"):
+            feed.push(piece)
+        assert feed.stream.finish() == [Chunk("answer", char, i) for i, char in enumerate("END")]
+
+    def test_text_held_in_the_other_channel_at_the_end_keeps_its_tokens(self) -> None:
+        feed = Feed()
+        for item in ("a <", OPEN, "thought\n", "b", "<"):
+            feed.push(item)
+        assert feed.stream.finish() == [Chunk("answer", "<", 0), Chunk("thought", "<", 4)]
+
+    def test_text_before_a_stop_that_another_overlapped_keeps_its_tokens(self) -> None:
+        feed = Feed(["abcde", "c"])
+        assert [feed.push(piece) for piece in "abc"] == [[], [], [Chunk("answer", "a", 0), Chunk("answer", "b", 1)]]
+        assert feed.stream.stopped
+
+    def test_a_marker_in_between_takes_only_its_own_characters(self) -> None:
+        given = characters([b"<|t", b"u<|th", b"ink|>", b"!", b"?"])
+        assert [(char, token) for _, char, token in given] == [*zip("<|tu!?", [0, 0, 0, 1, 3, 4], strict=True)]
+
+    def test_a_name_that_was_none_keeps_its_tokens(self) -> None:
+        words = ["Let me ", "see whether this ", "can be done, ", "without a name."]
+        given = characters([OPEN, *(word.encode() for word in words)])
+        expected = [("thought", char, i) for i, word in enumerate(words, 1) for char in word]
+        assert given == expected
+        thoughts: list[Item] = [OPEN, b"thought\n", CLOSE, OPEN, b"thought", CLOSE, OPEN]
+        for before in (thoughts, [OPEN, b"<|tu", b"rn>"]):
+            again = characters([*before, *(word.encode() for word in words)])
+            assert again == [(channel, char, token + len(before) - 1) for channel, char, token in expected]
+
+    def test_control_tokens_and_markers_count(self) -> None:
+        feed = Feed()
+        pushed = [feed.push(item) for item in ("a", CONTROL, OPEN, "thought\n", "b", CLOSE, "\n", "c")]
+        assert [chunks for chunks in pushed if chunks] == [
+            [Chunk("answer", "a", 0)],
+            [Chunk("thought", "b", 4)],
+            [Chunk("answer", "c", 7)],
+        ]
+
+    def test_a_broken_character_is_of_the_token_that_showed_it(self) -> None:
+        assert characters([b"a\xe2\x82", b"b"]) == [("answer", "a", 0), ("answer", "\ufffd", 1), ("answer", "b", 1)]
+
+    @settings(deadline=None, max_examples=400)
+    @given(
+        items=st.lists(
+            st.one_of(st.sampled_from(FRAGMENTS).map(str.encode), st.sampled_from([OPEN, CLOSE, CONTROL])), max_size=25
+        ),
+        stop=stops,
+        in_thought=st.booleans(),
+    )
+    @example(items=[b"<|tu<|tu<|think|>rn>rn>"], stop=[], in_thought=False)
+    @example(items=[b"<|tu<|turn>", b"x <|tu"], stop=["x <|tux"], in_thought=False)
+    def test_byte_by_byte_a_character_stands_where_its_last_byte_stood(
+        self, items: list[Item], stop: list[str], in_thought: bool
+    ) -> None:
+        bytewise = single_bytes(items)
+        ends: dict[int, str] = {}  # position of a character's last byte -> the character
+        place = 0
+        for item in items:
+            if isinstance(item, int):
+                place += 1
+                continue
+            for char in item.decode():
+                place += len(char.encode())
+                ends[place - 1] = char
+        given = characters(bytewise, stop, in_thought)
+        for _, char, token in given:
+            assert ends[token] == char
+        for channel in ("thought", "answer"):
+            tokens = [token for of, _, token in given if of == channel]
+            assert tokens == sorted(set(tokens))
+
+    @settings(deadline=None, max_examples=400)
+    @given(items=items_of_fragments, stop=stops, in_thought=st.booleans(), whole=st.booleans())
+    def test_however_the_bytes_are_cut_a_character_is_of_the_token_with_its_last_byte(
+        self, items: list[Item], stop: list[str], in_thought: bool, whole: bool
+    ) -> None:
+        cut = joined(items) if whole else items
+        token_of = [token for token, item in enumerate(cut) for _ in range(1 if isinstance(item, int) else len(item))]
+        given = characters(single_bytes(items), stop, in_thought)
+        expected = [(channel, char, token_of[place]) for channel, char, place in given]
+        by_channel = [sorted(c, key=lambda one: one[0]) for c in (characters(cut, stop, in_thought), expected)]
+        assert by_channel[0] == by_channel[1]
+
+
 class TestStop:
     def test_text_before_is_kept_and_nothing_after_given(self) -> None:
         feed = Feed(["END"])
-        assert feed.push("one EN") == [Chunk("answer", "one ")]
+        assert feed.push("one EN") == [Chunk("answer", "one ", 0)]
         assert not feed.stream.stopped
         assert feed.push("D two") == []
         assert feed.stream.stopped
@@ -323,7 +447,7 @@ class TestStop:
 
     def test_inside_one_token(self) -> None:
         feed = Feed(["END"])
-        assert feed.push("one END two END") == [Chunk("answer", "one ")]
+        assert feed.push("one END two END") == [Chunk("answer", "one ", 0)]
         assert feed.stream.stopped
 
     def test_the_one_completed_first_wins(self) -> None:
@@ -351,6 +475,13 @@ class TestStop:
 
     def test_an_empty_one_never_stops(self) -> None:
         assert texts(["one"], ["", "x"]) == ("", "one")
+
+    def test_completed_by_the_rest_of_a_name_that_was_none(self) -> None:
+        feed = Feed(["END"])
+        for item in (OPEN, "thought\n", "<chan", CLOSE, "a", OPEN, "nel|>END" + "x" * 60):
+            feed.push(item)
+        assert feed.stream.stopped
+        assert feed.finish() == ("", "a")
 
     def test_one_that_is_a_marker_stops(self) -> None:
         feed = Feed(["<|turn>"])

@@ -31,7 +31,7 @@ from tandem.engine.sampling import SamplingParams
 EVENT = Pass(
     id=1,
     tokens=(1024, 323, 1225, 679),
-    text=(Text("answer", "the old tree"),),
+    text=tuple(Text("answer", piece, token) for token, piece in enumerate(("the", " old", " tree", " stood"), 200)),
     drafted=(True, True, True, False),
     accepted=(True, True, True, False),
     confidences=(0.9731, 0.8123, 0.4555),

@@ -56,6 +56,13 @@ class Vocabulary:
             pieces.append(buffer.raw[:count])
         return b"".join(pieces).decode()
 
+    def piece(self, token: int) -> bytes:
+        """The bytes that `token` adds to a text; none for control tokens."""
+        buffer = ctypes.create_string_buffer(256)
+        count = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, 256, 0, False)
+        assert count >= 0
+        return buffer.raw[:count]
+
     def close(self) -> None:
         """Frees the model."""
         llama_cpp.llama_model_free(self._model)

@@ -43,6 +43,7 @@ _NEEDED: Final = """
 _NEEDED_EXT: Final = "llama_set_embeddings_nextn llama_get_embeddings_nextn_ith llama_get_ctx_other"  # llama-ext.h
 
 _ABORTED: Final = 2  # llama_decode: "aborted", llama.h
+_KV_TYPES: Final = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}
 _PARTIAL: Final = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: the sliding-window part of the KV cache, llama.h
 
 
@@ -292,7 +293,8 @@ class Context:
         rows: Most rows of scores in one decode; bounds the score buffer, 4 bytes times the vocabulary a row.
         threads: Threads of a decode.
         shared_with: The target's context, for an MTP drafter: its KV cache is used.
-        flash_attention: None lets llama.cpp choose.
+        flash_attention: None lets llama.cpp choose. The layout of the cache depends on it, so sharers must agree.
+        kv_type: "f16" or "q8_0", which turns flash attention on; a shared cache stays as it is.
 
     DecodeFailed means that no context came back: out of memory, or a drafter that does not fit the target.
     """
@@ -307,16 +309,17 @@ class Context:
         threads: int,
         shared_with: Context | None = None,
         flash_attention: bool | None = None,
+        kv_type: str = "f16",
     ) -> None:
         params = C.llama_context_default_params()
-        params.n_ctx = size
+        params.n_ctx, params.n_outputs_max = size, rows
         params.n_batch = params.n_ubatch = batch
-        params.n_outputs_max = rows
         params.n_threads = params.n_threads_batch = threads
         params.swa_full = False  # llama.cpp's default would keep every position of the sliding layers
         params.no_perf = True
-        if flash_attention is not None:
-            params.flash_attn_type = int(flash_attention)
+        params.type_k = params.type_v = _KV_TYPES[kv_type]
+        self.flash_attention: Final = True if flash_attention is None and kv_type != "f16" else flash_attention
+        params.flash_attn_type = -1 if self.flash_attention is None else int(self.flash_attention)  # -1: auto
         if shared_with is not None:
             params.ctx_type = C.LLAMA_CONTEXT_TYPE_MTP
             params.ctx_other = shared_with.handle
@@ -329,9 +332,8 @@ class Context:
         self.batch_size: Final = batch
         self._memory = C.llama_get_memory(self.handle)
         self._row_type, self._nextn_bytes = ctypes.c_float * model.vocabulary, 4 * model.width_out
-        self._logits_at = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)(
-            ("llama_get_logits_ith", C._lib)
-        )
+        prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+        self._logits_at = prototype(("llama_get_logits_ith", C._lib))
 
     def free(self) -> None:
         """Gives the memory back; a drafter's context goes before the target's that it shares."""
@@ -356,10 +358,8 @@ class Context:
         if self.stop is not None and self.stop.is_set:
             raise Aborted
         code = C.llama_decode(self.handle, batch.raw)
-        if code == _ABORTED:
-            raise Aborted
         if code != 0:
-            raise DecodeFailed(int(code))
+            raise Aborted if code == _ABORTED else DecodeFailed(int(code))
         C.llama_synchronize(self.handle)
 
     def logits(self, row: int) -> Floats:

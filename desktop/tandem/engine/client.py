@@ -1,7 +1,7 @@
 """The other end of the pipe: starts the engine's process, talks to it, and notices when it dies.
 
 One thread uses a client; `stop` and `kill` may come from any. Nothing here imports llama.cpp or Qt. Start it from a
-thread that lives as long as the engine shall (the GUI thread): on Linux the engine dies with that thread.
+thread that lives as long as the engine shall: on Linux the engine dies with that thread.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import msgspec
 from tandem.engine import host, protocol
 from tandem.engine.deaths import DEATHS, describe_death
 from tandem.engine.lifeline import interrupts_ignored, tie_child
+from tandem.engine.messages import Message, clean
 from tandem.engine.protocol import (
     Count,
     Counted,
@@ -38,8 +39,7 @@ from tandem.engine.protocol import (
     Stop,
     Stopped,
 )
-from tandem.engine.template import Message, clean
-from tandem.errors import EngineDied, EngineError, ModelError, PromptTooLong, TandemError, UsageError
+from tandem.errors import EngineDied, EngineError, TandemError
 
 START_TIMEOUT_S: Final = 120.0
 """Loading the libraries takes about a second; a cold disk or a virus scanner can take a minute."""
@@ -49,6 +49,7 @@ HANG_AFTER_S: Final = 300.0
 
 _PIPE_BYTES: Final = 32_768  # what any system's pipe takes without a reader
 _LAST_WAIT_S: Final = 5.0  # for the end of a process that was killed; a stuck driver can keep it for ever
+_STOP_WAIT_S: Final = 0.05  # for another thread that sends; an engine that reads takes a large request in less
 _LOAD_STOP_S: Final = 0.15  # a stopped load gets this long before its process is ended
 _TAIL_BYTES: Final = 4000
 _T = TypeVar("_T", bound=Event)
@@ -221,17 +222,30 @@ class EngineClient:
     def stop(self, request: int) -> None:
         """Stops a request; it then ends with `Done` (reason "stopped") or `RequestStopped`. Any thread may call it.
 
-        A load that does not heed it at once is ended with its process: llama.cpp cannot be interrupted while it maps a
-        file or makes a context.
+        It never waits long: while another thread still sends a large request, the stop follows that by itself. A load
+        that does not heed it is ended with its process: llama.cpp cannot be interrupted while it maps a file.
         """
-        loading = self._loading
+        loading, connection = self._loading, self._connection
         mine = loading is not None and request == loading.asked
-        with suppress(EngineDied):  # then it has stopped
-            self.send(Stop(loading.current if loading is not None and mine else request))
+        stop = Stop(loading.current if loading is not None and mine else request)
+        if connection is not None and not self._deliver(connection, stop, _STOP_WAIT_S):
+            later = (connection, stop, self._hang_after_s)
+            threading.Thread(target=self._deliver, args=later, daemon=True).start()
         if loading is not None and mine:
             timer = threading.Timer(_LOAD_STOP_S, loading.kill, (self.kill,))
             timer.daemon = True
             timer.start()
+
+    def _deliver(self, connection: Connection[Any, Any], stop: Stop, wait_s: float) -> bool:
+        """Sends a stop as soon as nobody else sends; False when that took longer than `wait_s`."""
+        if not self._sending.acquire(timeout=wait_s):
+            return False
+        try:
+            with suppress(OSError, TypeError):  # the pipe is closed: then it has stopped
+                connection.send_bytes(protocol.encode(stop))
+        finally:
+            self._sending.release()
+        return True
 
     def send(self, request: protocol.Request) -> int:
         """Sends a request and returns its id."""
@@ -341,7 +355,7 @@ class EngineClient:
             if event.id != request:
                 continue  # the tail of an answer that was given up
             if isinstance(event, Failed):
-                raise as_error(event)
+                raise protocol.as_error(event)
             return event
 
     def _receive(self, timeout_s: float) -> Event:
@@ -383,13 +397,3 @@ class EngineClient:
 
 def _clean(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return tuple(Message(message.role, clean(message.content)) for message in messages)
-
-
-def as_error(event: Failed) -> TandemError:
-    """The exception that a `Failed` event stands for."""
-    if event.numbers is not None:
-        return PromptTooLong(*event.numbers)
-    if event.fault is not None:
-        return ModelError(event.fault, event.sentence, event.remedy, event.details)
-    kind = UsageError if event.exit_code == UsageError.exit_code else EngineError
-    return kind(event.sentence, event.remedy, event.details)

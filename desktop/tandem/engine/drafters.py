@@ -76,6 +76,7 @@ class MtpDrafter:
             rows=1,
             threads=threads,
             shared_with=target.context,
+            flash_attention=target.context.flash_attention,
         )
         stop.attach(self._context)
         target.expose_hidden()

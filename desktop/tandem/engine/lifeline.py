@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -58,12 +59,23 @@ def tie_child(pid: int) -> Any:
 
 @contextmanager
 def interrupts_ignored() -> Iterator[None]:
-    """A child started in here ignores Ctrl-C from its first instruction on."""
-    if threading.current_thread() is not threading.main_thread():
+    """A child that this thread starts in here ignores Ctrl-C from its first instruction on.
+
+    Only the main thread may change what a signal does; from any other one the child inherits that it is blocked (on
+    Windows, where nothing is inherited, only what it does later counts).
+    """
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+    elif sys.platform == "win32":
         yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    else:
+        resource_tracker.ensure_running()  # multiprocessing starts it first, and then lets the signal through again
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

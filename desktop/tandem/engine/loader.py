@@ -39,6 +39,7 @@ _OUT_OF_MEMORY: Final = re.compile(
     r"out of memory|(failed|unable) to alloc|cannot allocate|insufficient memory|bad_alloc|ErrorOutOfDeviceMemory",
     re.IGNORECASE,
 )
+_NOT_QUANTISED: Final = re.compile(r"cache type \S+ with block size|requires flash_?attn|requires Flash Attention")
 _ARCHITECTURE: Final = re.compile(r"unknown model architecture: '([^']*)'")
 
 StageProgress = Callable[[Stage, float], bool]
@@ -117,9 +118,14 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
     Raises:
         Aborted: The load was stopped.
         ModelError: A file or the pair cannot be used.
-        UsageError: The request makes no sense (context, device).
+        UsageError: The request makes no sense (context, device, KV type).
     """
     began = time.perf_counter()
+    if request.kv_type != "f16" and request.flash_attention is False:
+        raise UsageError(
+            f"A KV cache of the type {request.kv_type} needs flash attention, which is turned off.",
+            "Turn flash attention on, or choose the KV type f16.",
+        )
     path = Path(os.fsdecode(request.target))
     facts = read_facts(path)
     check_target(facts)
@@ -131,7 +137,7 @@ def load_pair(request: Load, stop: StopFlag, log: LogTail, progress: StageProgre
 
     model = _load_model(path, facts, device, request.gpu_layers, log, lambda done: progress("target", done))
     try:
-        target = _make_target(model, size, device, count, request.flash_attention, facts, log)
+        target = _make_target(model, size, device, count, request, facts, log)
         stop.attach(target.context)
     except BaseException:
         model.free()
@@ -226,7 +232,7 @@ def _load_model(
 
 
 def _make_target(
-    model: Model, size: int, device: Device, count: int, flash: bool | None, facts: GgufFacts, log: LogTail
+    model: Model, size: int, device: Device, count: int, request: Load, facts: GgufFacts, log: LogTail
 ) -> Target:
     log.clear()
     try:
@@ -236,16 +242,21 @@ def _make_target(
             batch=min(_CPU_BATCH if device.kind == "cpu" else _GPU_BATCH, size),
             rows=MAX_DRAFT_LENGTH + 1,
             threads=count,
-            flash_attention=flash,
+            flash_attention=request.flash_attention,
+            kv_type=request.kv_type,
         )
     except DecodeFailed as error:
-        raise _load_error(facts, log.text(), context=size) from error
+        raise _load_error(facts, log.text(), context=size, kv_type=request.kv_type) from error
     return Target(model, context)
 
 
-def _load_error(facts: GgufFacts, text: str, context: int | None = None) -> ModelError:
+def _load_error(facts: GgufFacts, text: str, context: int | None = None, kv_type: str = "f16") -> ModelError:
     """Reads llama.cpp's log after a failed load."""
     name = facts.file_name
+    if kv_type != "f16" and _NOT_QUANTISED.search(text):
+        return ModelError(
+            "load-failed", f"{name} cannot keep its KV cache in {kv_type}.", "Choose the KV type f16.", text
+        )
     if _OUT_OF_MEMORY.search(text):
         what = f"a context of {context:,} tokens" if context else "the model"
         return ModelError(

@@ -11,14 +11,15 @@ from typing import Final, Literal
 
 import msgspec
 
+from tandem.engine.messages import Message
 from tandem.engine.metrics import RunStats
-from tandem.engine.sampling import SamplingParams
-from tandem.engine.template import Message
-from tandem.errors import ModelFault
+from tandem.engine.params import SamplingParams
+from tandem.errors import EngineError, ModelError, ModelFault, PromptTooLong, TandemError, UsageError
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 
 Method = Literal["mtp", "draft-model", "ngram", "none"]
+KvType = Literal["f16", "q8_0"]
 StopReason = Literal["end", "limit", "stopped", "context"]
 Stage = Literal["target", "drafter", "threads", "prefill"]
 
@@ -36,6 +37,8 @@ class Load(msgspec.Struct, tag="load", frozen=True):
         device: A name of `DeviceInfo.name`; None takes the best.
         gpu_layers: Layers on a GPU; -1 is all.
         flash_attention: None lets llama.cpp choose.
+        kv_type: How the target's KV cache is kept; "q8_0" takes about half the memory and needs flash attention. A
+            drafter that reads the target's cache reads it as it is; one with a cache of its own keeps it in f16.
         need_drafter: Whether a drafter whose facts do not fit is an error; else the target goes on alone and says why.
     """
 
@@ -48,6 +51,7 @@ class Load(msgspec.Struct, tag="load", frozen=True):
     device: str | None = None
     gpu_layers: int = -1
     flash_attention: bool | None = None
+    kv_type: KvType = "f16"
     need_drafter: bool = False
 
 
@@ -163,6 +167,7 @@ class Loaded(msgspec.Struct, tag="loaded", frozen=True):
         vocabulary: Tokens.
         switches_thinking: Whether the template can ask for a thought.
         load_s: Seconds.
+        kv_type: How the target's KV cache is kept.
     """
 
     id: int
@@ -177,13 +182,22 @@ class Loaded(msgspec.Struct, tag="loaded", frozen=True):
     vocabulary: int
     switches_thinking: bool
     load_s: float
+    kv_type: KvType
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True):
-    """Text that became final in a pass: "thought" or "answer", and the text."""
+    """Text that became final in a pass: characters that stand together and came from one token.
+
+    Attributes:
+        channel: "thought" or "answer".
+        text: At least one character.
+        token: Index of the token they came from, counted over all tokens of the answer from 0; it may be of an earlier
+            pass, where text had to wait. A character whose bytes are spread over tokens came from the last of them.
+    """
 
     channel: str
     text: str
+    token: int
 
 
 class Pass(msgspec.Struct, tag="pass", frozen=True, omit_defaults=True):
@@ -266,3 +280,13 @@ Event = Hello | Progress | Loaded | Pass | Done | Stopped | Counted | Failed
 encode = msgspec.json.Encoder().encode
 decode_request = msgspec.json.Decoder(Request).decode
 decode_event = msgspec.json.Decoder(Event).decode
+
+
+def as_error(event: Failed) -> TandemError:
+    """The exception that a `Failed` event stands for."""
+    if event.numbers is not None:
+        return PromptTooLong(*event.numbers)
+    if event.fault is not None:
+        return ModelError(event.fault, event.sentence, event.remedy, event.details)
+    kind = UsageError if event.exit_code == UsageError.exit_code else EngineError
+    return kind(event.sentence, event.remedy, event.details)

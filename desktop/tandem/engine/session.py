@@ -15,6 +15,7 @@ from typing import Final
 from tandem.engine.bindings import Aborted, DecodeFailed, Model, StopFlag
 from tandem.engine.draft_length import draft_length
 from tandem.engine.loader import LogTail, Pair, load_pair
+from tandem.engine.messages import Message, clean
 from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import (
     Count,
@@ -33,7 +34,7 @@ from tandem.engine.protocol import (
 from tandem.engine.sampling import Sampler
 from tandem.engine.speculate import Limits, PassReport, Speculation
 from tandem.engine.stream import AnswerStream, Chunk, Markers
-from tandem.engine.template import ChatTemplate, Message, clean, drop_oldest, encode
+from tandem.engine.template import ChatTemplate, drop_oldest, encode
 from tandem.errors import EngineError, ModelError, PromptTooLong, UsageError
 
 Emit = Callable[[Event], None]
@@ -117,6 +118,7 @@ class Session:
                 vocabulary=model.vocabulary,
                 switches_thinking=self._template is not None and self._template.switches_thinking,
                 load_s=pair.load_s,
+                kv_type=request.kv_type,
             )
         )
 
@@ -314,4 +316,4 @@ class Session:
 
 
 def _texts(chunks: Sequence[Chunk]) -> tuple[Text, ...]:
-    return tuple(Text(chunk.channel, chunk.text) for chunk in chunks)
+    return tuple(Text(chunk.channel, chunk.text, chunk.token) for chunk in chunks)

@@ -10,6 +10,7 @@ is final by then. What it promises:
 * No marker is ever shown, whether it came as its own token or was spelled with ordinary ones, and not even when the
   removal of one marker would join the halves of another.
 * Text that could still become a marker or a stop string waits, and so the joined chunks of a channel are its text.
+* Every character says which token it came from, however long it waited: the one that made it whole.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -34,10 +36,13 @@ class Chunk(NamedTuple):
     Attributes:
         channel: Where it belongs.
         text: At least one character.
+        token: Index of the token it came from, 0 for the stream's first. A character that several tokens hold bytes of
+            came from the last of them; U+FFFD from the one that showed that the bytes are no text.
     """
 
     channel: Channel
     text: str
+    token: int
 
 
 class Markers(msgspec.Struct, frozen=True):
@@ -75,7 +80,6 @@ class AnswerStream:
     Attributes:
         stopped: A stop string was completed; nothing after it is given out.
         channel: The channel that the next token belongs to.
-        token_channel: The channel of the token pushed last; markers of a thought count as thought.
     """
 
     def __init__(
@@ -87,7 +91,6 @@ class AnswerStream:
     ) -> None:
         self.stopped: bool = False
         self.channel: Channel = "thought" if in_thought else "answer"
-        self.token_channel: Channel = self.channel
         self._piece: Final = piece
         self._markers: Final = markers
         self._stops: Final = frozenset(stop) - {""}
@@ -98,7 +101,9 @@ class AnswerStream:
             "answer": _Lane(_Patterns(hidden | self._stops)),
         }
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._token = -1  # index of the token pushed last
         self._name: str | None = None  # what came of the name of a thought just opened
+        self._name_from: list[int] = []  # the token of each of its characters
         # After a thought: how much the answer's lane held back when the answer began again, until text of it is final.
         self._trim_at: int | None = None
         self._chunks: list[Chunk] = []
@@ -112,9 +117,9 @@ class AnswerStream:
         Returns:
             The text that became final, in order; often empty, and always after a stop.
         """
+        self._token += 1
         if self.stopped:
             return []
-        before = self.channel
         if token == self._markers.open:
             self._mark_by_id(self._open)
         elif token == self._markers.close:
@@ -122,8 +127,7 @@ class AnswerStream:
         else:
             text = self._decoder.decode(self._piece(token))
             if text:
-                self._read(text)
-        self.token_channel = "thought" if before == "thought" else self.channel
+                self._read(text, self._token)
         return self._take()
 
     def finish(self) -> list[Chunk]:
@@ -139,9 +143,7 @@ class AnswerStream:
         for channel in (other, self.channel):
             lane = self._lanes[channel]
             cut = self._hidden.longest_begun(lane.tail + lane.held)
-            keep = len(lane.held) - (cut if cut >= 2 else 0)
-            self._emit(channel, lane.held[: max(keep, 0)])
-            lane.held = lane.begun = ""
+            self._emit(channel, lane.drain(len(lane.held) - (cut if cut >= 2 else 0)))
         self._name = None
         self._decoder.reset()
         return self._take()
@@ -150,12 +152,13 @@ class AnswerStream:
         chunks, self._chunks = self._chunks, []
         return chunks
 
-    def _emit(self, channel: Channel, text: str) -> None:
-        if not text:
-            return
-        if self._chunks and self._chunks[-1].channel == channel:
-            text = self._chunks.pop().text + text
-        self._chunks.append(Chunk(channel, text))
+    def _emit(self, channel: Channel, runs: Iterable[_Run]) -> None:
+        chunks = self._chunks
+        for text, token in runs:
+            if chunks and chunks[-1].channel == channel and chunks[-1].token == token:
+                chunks[-1] = Chunk(channel, chunks[-1].text + text, token)
+            else:
+                chunks.append(Chunk(channel, text, token))
 
     def _mark_by_id(self, mark: Callable[[], None]) -> None:
         before = self.channel
@@ -167,7 +170,7 @@ class AnswerStream:
     def _open(self) -> None:
         if self.channel == "answer":
             self.channel = "thought"
-            self._name = ""
+            self._name, self._name_from = "", []
             self._trim_at = None
 
     def _close(self) -> None:
@@ -176,12 +179,12 @@ class AnswerStream:
             self._name = None
             self._trim_at = len(self._lanes["answer"].held)
 
-    def _read(self, text: str) -> None:
-        """Work through decoded text."""
+    def _read(self, text: str, token: int) -> None:
+        """Work through decoded text of one token, up to a stop."""
         at, end = 0, len(text)
-        while at < end:
+        while at < end and not self.stopped:
             if self._name is not None:
-                self._read_name(text[at])
+                self._read_name(text[at], token)
                 at += 1
                 continue
             lane = self._lanes[self.channel]
@@ -191,22 +194,19 @@ class AnswerStream:
                     at += 1
                     continue
                 until = at + 1
-            at, final, found = lane.feed(text, at, until)
+            at, final, found = lane.feed(text, at, until, token)
             if final:
                 self._trim_at = None
                 self._emit(self.channel, final)
             if found:
                 self._found(found)
-                if self.stopped:
-                    return
 
     def _found(self, pattern: str) -> None:
         """Act on a pattern that was completed in the current channel and taken out of its text."""
         if self.channel == "answer" and pattern in self._stops:
             self.stopped = True
             lane = self._lanes["answer"]
-            self._emit("answer", lane.held)
-            lane.held = lane.begun = ""
+            self._emit("answer", lane.drain(len(lane.held)))
         elif pattern == self._markers.open_text:
             self._open()
         elif pattern == self._markers.close_text:
@@ -214,21 +214,40 @@ class AnswerStream:
         if self._trim_at is not None:
             self._trim_at = min(self._trim_at, len(self._lanes["answer"].held))
 
-    def _read_name(self, char: str) -> None:
+    def _read_name(self, char: str, token: int) -> None:
         """Take one character of the name after an opener; it ends with its line."""
         name = (self._name or "") + char
+        origins = self._name_from
+        origins.append(token)
         if char == "\n":
             self._name = None
             return
         marker = self._hidden.ending(name)
         if marker:
             self._name = name[: -len(marker)]
+            del origins[len(self._name) :]
             self._found(marker)
         elif len(name) > _LONGEST_NAME:
             self._name = None
-            self._read(name)
+            for run in _runs(name, origins):
+                self._read(*run)
         else:
             self._name = name
+
+
+_Run = tuple[str, int]
+"""Characters, at least one, and the index of the token they came from."""
+
+
+def _runs(text: str, origins: Sequence[int]) -> list[_Run]:
+    """The runs of `text`, whose characters came from the tokens `origins`."""
+    runs: list[_Run] = []
+    start = 0
+    for token, group in groupby(origins):
+        end = start + sum(1 for _ in group)
+        runs.append((text[start:end], token))
+        start = end
+    return runs
 
 
 class _Patterns:
@@ -270,49 +289,63 @@ class _Lane:
             out between the two.
     """
 
-    __slots__ = ("_patterns", "begun", "held", "tail")
+    __slots__ = ("_origins", "_patterns", "begun", "held", "tail")
 
     def __init__(self, patterns: _Patterns) -> None:
         self._patterns: Final = patterns
         self.held = ""
+        self._origins: list[int] = []  # the token of each character held
         self.tail = ""
         self.begun = ""
 
-    def feed(self, text: str, at: int, end: int) -> tuple[int, str, str]:
-        """Read `text[at:end]` up to the first completed pattern.
+    def feed(self, text: str, at: int, end: int, token: int) -> tuple[int, list[_Run], str]:
+        """Read `text[at:end]`, of one token, up to the first completed pattern.
 
         Returns:
             Where reading stopped, the text that became final, and the pattern completed, or "". The pattern is gone
             from the text, as far as it was not given out before it could be recognised.
         """
         patterns = self._patterns
-        out: list[str] = []
+        out: list[_Run] = []
         found = ""
         while at < end and not found:
             if not self.begun:
                 match = patterns.first.search(text, at, end)
                 plain = match.start() if match else end
                 if plain > at:
-                    self._release(text[at:plain], out)
+                    out.append((text[at:plain], token))
+                    self._passed(text[at:plain])
                     at = plain
                     continue
             char = text[at]
             at += 1
             self.held += char
+            self._origins.append(token)
             window = self.begun + char
             found = patterns.ending(window)
             if found:
                 self.held = self.held[: max(len(self.held) - len(found), 0)]
+                del self._origins[len(self.held) :]
                 window = self.tail + self.held
             size = patterns.longest_begun(window)
             self.begun = window[len(window) - size :]
             if size < len(self.held):
                 cut = len(self.held) - size
-                self._release(self.held[:cut], out)
+                out += _runs(self.held[:cut], self._origins[:cut])
+                self._passed(self.held[:cut])
                 self.held = self.held[cut:]
-        return at, "".join(out), found
+                del self._origins[:cut]
+        return at, out, found
 
-    def _release(self, text: str, out: list[str]) -> None:
-        out.append(text)
+    def drain(self, count: int) -> list[_Run]:
+        """Ends the lane: gives out the first `count` characters held, none if that is below 1, and forgets the rest."""
+        count = max(count, 0)
+        runs = _runs(self.held[:count], self._origins[:count])
+        self.held = self.begun = ""
+        self._origins.clear()
+        return runs
+
+    def _passed(self, text: str) -> None:
+        """Remembers text just given out."""
         keep = self._patterns.longest - 1
         self.tail = (self.tail + text)[-keep:] if keep > 0 else ""

@@ -20,30 +20,28 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple, Protocol
-
-import msgspec
+from typing import Final, NamedTuple, Protocol
 
 from tandem.engine.jinja_sandbox import BoundedTemplate, TemplateRefusal
+from tandem.engine.messages import Message, Role, clean
 from tandem.errors import ModelError, PromptTooLong, TandemError, UsageError
 
-Role = Literal["system", "user", "assistant"]
+__all__ = [
+    "ChatTemplate",
+    "Message",
+    "Rendered",
+    "Role",
+    "Span",
+    "TokenCodec",
+    "clean",
+    "drop_oldest",
+    "encode",
+    "is_marker",
+]
 
 _MAX_REASON: Final = 200
 _FIRST_TURNS: Final = 64
 _MARKER: Final = re.compile(r"<\|.*>|<.*\|>", re.DOTALL)
-
-
-class Message(msgspec.Struct, frozen=True):
-    """One message of a conversation.
-
-    Args:
-        role: Who speaks.
-        content: The text; an assistant's answer comes without its thought, since earlier thoughts are never sent back.
-    """
-
-    role: Role
-    content: str
 
 
 class Span(NamedTuple):
@@ -82,18 +80,6 @@ class TokenCodec(Protocol):
 
     def tokenize(self, text: str, special: bool) -> list[int]:
         """Token ids of `text`, nothing added at either end; `special`: control tokens are recognised."""
-
-
-def clean(text: str) -> str:
-    """Text that can be encoded as UTF-8.
-
-    Halves of a surrogate pair that stand together become their character, lone ones U+FFFD. All else stays, NUL too.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def is_marker(text: str) -> bool:
