@@ -30,7 +30,27 @@ from tandem.ui.transcript import Transcript
 
 UPDATE = 16
 STEP = 1_000
-WORDS = ["the", "drafter", "guesses", "ahead", "and", "a", "target", "checks", "what", "it", "has", "said", "in", "one", "pass", "over", "all", "of", "it"]
+WORDS = [
+    "the",
+    "drafter",
+    "guesses",
+    "ahead",
+    "and",
+    "a",
+    "target",
+    "checks",
+    "what",
+    "it",
+    "has",
+    "said",
+    "in",
+    "one",
+    "pass",
+    "over",
+    "all",
+    "of",
+    "it",
+]
 
 
 def shape(name: str, tokens: int) -> Iterator[str]:

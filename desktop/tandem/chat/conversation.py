@@ -7,14 +7,12 @@ Editing an earlier message, or asking again, adds a sibling; nothing that was sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
+from tandem.engine.messages import Message, clean
 from tandem.engine.metrics import RunStats
-
-if TYPE_CHECKING:
-    from tandem.engine.template import Message
 
 Role = Literal["user", "assistant"]
 State = Literal["streaming", "done", "stopped", "limit", "context", "failed", "interrupted"]
@@ -163,8 +161,6 @@ def storable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        from tandem.engine.template import clean  # only here: it loads the template engine
-
         text = clean(text)
     return text.replace("\0", "\ufffd")
 
@@ -289,9 +285,6 @@ class Tree:
         Raises:
             KeyError: There is no such message.
         """
-        # Only here: it loads the template engine, which the window does not need to open.
-        from tandem.engine.template import Message
-
         first = [Message("system", system)] if system.strip() else []
         return (*first, *(Message(node.role, node.text) for node in self.path(leaf) if _counts(node)))
 

@@ -105,7 +105,14 @@ class Composer(QWidget):
         self.set_text("")
 
     def put_back(self, text: str) -> None:
-        """Brings a message back that was not sent after all, in front of what was written since."""
+        """Brings a message back that was not sent after all, in front of what was written since.
+
+        While an earlier message is edited, it waits with the unsent text.
+        """
+        if self._unsent is not None:
+            self._unsent = f"{text}\n\n{self._unsent}" if self._unsent.strip() else text
+            self.text_changed.emit(self._unsent)
+            return
         now = self.text()
         self._put(f"{text}\n\n{now}" if now.strip() else text)
         self._changed()

@@ -26,7 +26,7 @@ class Chips(QWidget):
     def __init__(self, manager: ThemeManager) -> None:
         super().__init__()
         self.drafter = ToggleChip(manager, "bolt", "")
-        self.thinking = ToggleChip(manager, "brain", "")
+        self.thinking = ToggleChip(manager, "thinking", "")
         self.drafted = ToggleChip(manager, "highlight", "")
         self._length = ""
         self._reasons: dict[ToggleChip, str] = {}

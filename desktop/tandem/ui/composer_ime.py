@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent
+from PySide6.QtGui import QDragEnterEvent, QInputMethodEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
+
+from tandem.ui.composer_text import found_in
 
 SAME_KEY_MS: Final = 80
 """A key that comes within this time after a composition ended is the one that ended it. The event loop sees the two
@@ -124,6 +126,13 @@ class ComposingLineEdit(QLineEdit):
         super().keyPressEvent(event)
         if event.key() in ENTER_KEYS:
             event.accept()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Takes text alone; the address of a dropped file is none."""
+        if found_in(event.mimeData()).text is None:
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)
 
     def _tell(self) -> None:
         self.typed.emit(self.whole_text)

@@ -71,20 +71,20 @@ class SendButton(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802 - Qt's name and signature
         """Draws disc and icon."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        able = self.isEnabled()
-        accent = "accent_pressed" if self.isDown() else "accent_hover" if self.underMouse() else "accent"
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour(accent if able else "pressed"))
-        gap = 3.0
-        painter.drawEllipse(QRectF(self.rect()).adjusted(gap, gap, -gap, -gap))
-        edge = theme.px(16)
-        role = "accent_text" if able else "disabled"
-        drawing = icons.pixmap("stop" if self.running else "send", role, edge, self.devicePixelRatioF(), theme)
-        painter.drawPixmap((self.width() - edge) // 2, (self.height() - edge) // 2, drawing)
-        if self.hasFocus():
-            draw_focus(painter, QRectF(self.rect()), self.width() / 2, theme.colour("focus"))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            able = self.isEnabled()
+            accent = "accent_pressed" if self.isDown() else "accent_hover" if self.underMouse() else "accent"
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(accent if able else "pressed"))
+            gap = 3.0
+            painter.drawEllipse(QRectF(self.rect()).adjusted(gap, gap, -gap, -gap))
+            edge = theme.px(16)
+            role = "accent_text" if able else "disabled"
+            drawing = icons.pixmap("stop" if self.running else "send", role, edge, self.devicePixelRatioF(), theme)
+            painter.drawPixmap((self.width() - edge) // 2, (self.height() - edge) // 2, drawing)
+            if self.hasFocus():
+                draw_focus(painter, QRectF(self.rect()), self.width() / 2, theme.colour("focus"))
 
     def _retheme(self) -> None:
         edge = self._manager.px(_EDGE)
@@ -139,11 +139,11 @@ class Bar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802 - Qt's name and signature
         """Draws the ground."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour("sunken"))
-        painter.drawRoundedRect(QRectF(self.rect()), theme.radius.m, theme.radius.m)
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("sunken"))
+            painter.drawRoundedRect(QRectF(self.rect()), theme.radius.m, theme.radius.m)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Shows as much of the text as fits."""
@@ -188,13 +188,13 @@ class Frame(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802 - Qt's name and signature
         """Draws ground and outline."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        width = 2.0 if self._lit else 1.0
-        painter.setPen(QPen(theme.colour("focus" if self._lit else "edge"), width))
-        painter.setBrush(theme.colour("surface"))
-        rect = QRectF(self.rect()).adjusted(width / 2, width / 2, -width / 2, -width / 2)
-        painter.drawRoundedRect(rect, theme.radius.l + theme.px(4), theme.radius.l + theme.px(4))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            width = 2.0 if self._lit else 1.0
+            painter.setPen(QPen(theme.colour("focus" if self._lit else "edge"), width))
+            painter.setBrush(theme.colour("surface"))
+            rect = QRectF(self.rect()).adjusted(width / 2, width / 2, -width / 2, -width / 2)
+            painter.drawRoundedRect(rect, theme.radius.l + theme.px(4), theme.radius.l + theme.px(4))
 
     def _retheme(self) -> None:
         self.setMaximumWidth(self._manager.px(792))

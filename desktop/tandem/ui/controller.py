@@ -143,7 +143,9 @@ class Controller(ControllerSignals):
 
     @Slot()
     def start(self) -> None:
-        """Starts the threads, reads settings and chats, and loads the pair in the background."""
+        """Starts the threads, reads settings and chats, and loads the pair in the background. Not after `close`."""
+        if self._closing:
+            return
         self.threads.start()
         self.threads.store.open(self._known, self._on_store_opened)
 

@@ -18,7 +18,7 @@ from tandem.errors import EngineDied, TandemError
 from tandem.settings import Settings
 from tandem.ui.controller_chats import Chats
 from tandem.ui.controller_pair import PairKeeper
-from tandem.ui.controller_question import Prepared, Question, prepare, request_for
+from tandem.ui.controller_question import Prepared, Question, keep_unsent, prepare, request_for
 from tandem.ui.controller_run import STATES, Run
 from tandem.ui.controller_save import NodeSaver
 from tandem.ui.engine_worker import EngineWorker, Halted, Problem, Report
@@ -209,10 +209,11 @@ class Answers(QObject):
     def _keep_waiting(self, question: Question) -> None:
         """On disk too, should the app end before its turn."""
         if question.text:
-            self._store.ask(lambda history: history.set_draft(question.chat, question.text), None, self._chats.tell)
+            self._store.ask(lambda history: keep_unsent(history, question), None, self._chats.tell)
 
     def _give_back(self, question: Question) -> None:
-        if question.text:
+        """Into the composer; what waited in a chat that is not shown is in that chat's unsent text."""
+        if question.text and (question.chat == self._chats.current or not question.queued):
             self.text_returned.emit(question.text)
 
     def _next(self) -> None:

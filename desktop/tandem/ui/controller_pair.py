@@ -153,7 +153,8 @@ class PairKeeper(QObject):
             self._show_devices(report.devices)
         elif isinstance(report, Loaded) and report.id in self._given_up:
             self._given_up.discard(report.id)
-            self._engine.unload()  # it was there before the stop arrived
+            if self._request is None:  # it was there before the stop arrived; the next load would end it by itself
+                self._engine.unload()
         elif isinstance(report, Starting | Progress | Loaded | Halted | Problem) and report.id == self._request:
             self._on_load_report(report)
 

@@ -84,14 +84,18 @@ def prepare(history: History, question: Question, settings: Settings) -> Prepare
     leaf = user.id
     answer, problem = None, None
     thinking = settings.thinking
+    unsent = conversation.draft if question.chat is not None else history.draft(None)
+    if question.queued:
+        unsent = without(unsent, question.text)
+    elif question.place == "end":
+        unsent = ""  # it was this message
     try:
         blank = Node(0, conversation.id, user.id, "assistant", "", state="streaming", thinking=thinking)
         answer = history.add(blank)
         tree.add(answer)
         leaf = answer.id
         if question.text:
-            unsent = conversation.draft if question.chat is not None else history.draft(None)
-            history.set_draft(question.chat, without(unsent, question.text) if question.queued else "")
+            history.set_draft(question.chat, unsent)
     except TandemError as error:
         problem = error
     system = settings.system_prompt if conversation.system is None else conversation.system
@@ -122,6 +126,18 @@ def _user(history: History, question: Question, conversation: Conversation, tree
     user = history.add(Node(0, conversation.id, parent, "user", question.text))
     tree.add(user)
     return user
+
+
+def keep_unsent(history: History, question: Question) -> None:
+    """Puts a message that waits at the beginning of its chat's unsent text. For the store's thread.
+
+    A message "end" was that text until now; another version of an earlier one was written beside it.
+
+    Raises:
+        TandemError: Nothing was stored.
+    """
+    unsent = history.draft(question.chat) if question.place == "beside" else ""
+    history.set_draft(question.chat, f"{question.text}\n\n{unsent}" if unsent else question.text)
 
 
 def without(unsent: str, text: str) -> str:

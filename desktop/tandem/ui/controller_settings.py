@@ -32,6 +32,7 @@ class Preferences(QObject):
     def __init__(self, store: StoreWorker, known: Loaded | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._store = store
+        self._known = known is not None
         self.now = Settings() if known is None else known.settings
 
     def get(self) -> Settings:
@@ -39,8 +40,12 @@ class Preferences(QObject):
         return self.now
 
     def adopt(self, found: Loaded) -> None:
-        """Takes settings that were read, and says what was wrong with their file."""
-        self.now = found.settings
+        """Takes settings that were read, and says what was wrong with their file.
+
+        Those that were known before, and may have been changed since, stay.
+        """
+        if not self._known:
+            self.now = found.settings
         self.changed.emit(self.now)
         if found.set_aside is not None:
             text = self.tr("The file with your settings could not be used as it is. It is kept as {path}.")

@@ -257,7 +257,7 @@ class EngineWorker(JobThread):
 
     @Slot()
     def _kill_for_close(self) -> None:
-        if self.isFinished():
+        if not self.isRunning():  # also if it never began
             self._killer.stop()
         else:  # again and again: it may be starting one
             self._killer.setInterval(_KILL_AGAIN_MS)

@@ -113,18 +113,17 @@ class MemoryBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002 - Qt's name and signature
         """Draws the three parts; what is needed shows at least a little, and ends with the bar."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        rect = QRectF(self.rect())
-        shape = QPainterPath()
-        shape.addRoundedRect(rect, rect.height() / 2, rect.height() / 2)
-        painter.setClipPath(shape)
-        painter.fillRect(rect, theme.colour("pressed"))
-        if self._total > 0:
-            taken = rect.width() * min(1.0, self._taken / self._total)
-            needed = min(max(rect.width() * self._needed / self._total, 3.0), rect.width())
-            start = min(taken, rect.width() - 3.0) if self._verdict == "fits" else min(taken, rect.width() - needed)
-            painter.fillRect(QRectF(0, 0, taken, rect.height()), theme.colour("edge"))
-            painter.fillRect(QRectF(start, 0, needed, rect.height()), theme.colour(_LOOKS[self._verdict][1]))
-        painter.end()
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            rect = QRectF(self.rect())
+            shape = QPainterPath()
+            shape.addRoundedRect(rect, rect.height() / 2, rect.height() / 2)
+            painter.setClipPath(shape)
+            painter.fillRect(rect, theme.colour("pressed"))
+            if self._total > 0:
+                taken = rect.width() * min(1.0, self._taken / self._total)
+                needed = min(max(rect.width() * self._needed / self._total, 3.0), rect.width())
+                start = min(taken, rect.width() - 3.0) if self._verdict == "fits" else min(taken, rect.width() - needed)
+                painter.fillRect(QRectF(0, 0, taken, rect.height()), theme.colour("edge"))
+                painter.fillRect(QRectF(start, 0, needed, rect.height()), theme.colour(_LOOKS[self._verdict][1]))

@@ -60,16 +60,15 @@ def app_icon() -> QIcon:
     for size in APP_SIZES:
         tile = QPixmap(size, size)
         tile.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(tile)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(light.colour("accent"))
-        edge = size / 32
-        painter.drawRoundedRect(QRectF(edge, edge, size - 2 * edge, size - 2 * edge), size * 0.22, size * 0.22)
-        inner = round(size * 0.76)
-        place = (size - inner) / 2
-        painter.drawPixmap(QPointF(place, place), _pixmap("tandem", light.accent_text, inner, 1.0))
-        painter.end()
+        with QPainter(tile) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(light.colour("accent"))
+            edge = size / 32
+            painter.drawRoundedRect(QRectF(edge, edge, size - 2 * edge, size - 2 * edge), size * 0.22, size * 0.22)
+            inner = round(size * 0.76)
+            place = (size - inner) / 2
+            painter.drawPixmap(QPointF(place, place), _pixmap("tandem", light.accent_text, inner, 1.0))
         made.addPixmap(tile)
     return made
 
@@ -93,9 +92,8 @@ def _pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
     made.fill(Qt.GlobalColor.transparent)
     made.setDevicePixelRatio(ratio)
     renderer = QSvgRenderer(QByteArray(_drawing(name).replace("currentColor", colour).encode()))
-    painter = QPainter(made)
-    renderer.render(painter, QRectF(0, 0, size, size))
-    painter.end()
+    with QPainter(made) as painter:
+        renderer.render(painter, QRectF(0, 0, size, size))
     QPixmapCache.insert(key, made)
     return made
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
 
 from tandem.ui import icons
@@ -99,7 +99,8 @@ class PrimaryButton(_TextButton):
         if self.hasFocus():
             theme = self._manager.theme
             inside = QRectF(self.rect()).adjusted(3, 3, -3, -3)
-            draw_focus(QPainter(self), inside, theme.radius.m - 3, theme.colour("accent_text"))
+            with QPainter(self) as painter:
+                draw_focus(painter, inside, theme.radius.m - 3, theme.colour("accent_text"))
 
 
 class QuietButton(_TextButton):
@@ -127,6 +128,7 @@ class NavButton(EnterPresses, QToolButton):
         self.setCheckable(True)
         self.setAutoExclusive(True)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.set_name(text, shortcut)
@@ -140,10 +142,28 @@ class NavButton(EnterPresses, QToolButton):
         self.setAccessibleName(text)
         keys = QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
         self.setToolTip(f"{text}  {keys}" if keys else text)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As wide as its text, and as all of them usually are at least."""
+        px, font = self._manager.px, QFont(self.font())
+        font.setWeight(QFont.Weight.DemiBold)  # as it is while checked
+        return QSize(max(px(56), QFontMetrics(font).horizontalAdvance(self.text()) + px(6)), px(52))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Its text is never cut."""
+        return self.sizeHint()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Makes room for another font."""
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self.updateGeometry()
+        super().changeEvent(event)
 
     def _retheme(self) -> None:
         edge = self._manager.px(20)
         role = "accent" if self.isChecked() else "muted"
         self.setIcon(icons.icon(self._icon, role, edge, self._manager.theme))
         self.setIconSize(QSize(edge, edge))
-        self.setFixedSize(self._manager.px(56), self._manager.px(52))
+        self.setFixedHeight(self._manager.px(52))
+        self.updateGeometry()

@@ -60,7 +60,8 @@ class SearchField(QLineEdit):
         theme = self._manager.theme
         edge = theme.px(16)
         glass = icons.pixmap("search", "faint", edge, self.devicePixelRatioF(), theme)
-        QPainter(self).drawPixmap(QPointF(theme.px(9), (self.height() - edge) / 2), glass)
+        with QPainter(self) as painter:
+            painter.drawPixmap(QPointF(theme.px(9), (self.height() - edge) / 2), glass)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keeps the cross at the end."""

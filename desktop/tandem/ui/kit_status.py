@@ -86,24 +86,24 @@ class StateChip(EnterPresses, QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002 - Qt's name and signature
         """Draws the chip."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        soft = {"failed": "bad_soft", "warn": "warn_soft"}.get(self._kind, "surface")
-        fill = "pressed" if self.isDown() else "hover" if self.underMouse() and self.isEnabled() else soft
-        rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QPen(theme.colour("line"), 1))
-        painter.setBrush(theme.colour(fill))
-        painter.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
-        side = theme.px(12)
-        place = QRectF(theme.px(10), (self.height() - side) / 2, side, side)
-        self._draw_mark(painter, place, theme.colour(ROLES[self._kind]))
-        x = theme.px(10) + side + theme.px(6)
-        room = self.width() - x - theme.px(10)
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
-        painter.setPen(theme.colour("text" if self.isEnabled() else "disabled"))
-        painter.drawText(QRectF(x, 0, room + 1, self.height()), Qt.AlignmentFlag.AlignVCenter, text)
-        if self.hasFocus():
-            draw_focus(painter, QRectF(self.rect()), self.height() / 2, theme.colour("focus"))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            soft = {"failed": "bad_soft", "warn": "warn_soft"}.get(self._kind, "surface")
+            fill = "pressed" if self.isDown() else "hover" if self.underMouse() and self.isEnabled() else soft
+            rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+            painter.setPen(QPen(theme.colour("line"), 1))
+            painter.setBrush(theme.colour(fill))
+            painter.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
+            side = theme.px(12)
+            place = QRectF(theme.px(10), (self.height() - side) / 2, side, side)
+            self._draw_mark(painter, place, theme.colour(ROLES[self._kind]))
+            x = theme.px(10) + side + theme.px(6)
+            room = self.width() - x - theme.px(10)
+            text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+            painter.setPen(theme.colour("text" if self.isEnabled() else "disabled"))
+            painter.drawText(QRectF(x, 0, room + 1, self.height()), Qt.AlignmentFlag.AlignVCenter, text)
+            if self.hasFocus():
+                draw_focus(painter, QRectF(self.rect()), self.height() / 2, theme.colour("focus"))
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Turns while it is seen."""
@@ -197,24 +197,24 @@ class Meter(QProgressBar):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002 - Qt's name and signature
         """Draws track, filling and notch."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        rect = QRectF(self.rect())
-        radius = rect.height() / 2
-        painter.setBrush(theme.colour("pressed"))
-        painter.drawRoundedRect(rect, radius, radius)
-        share = self.value() / self.maximum() if self.maximum() > 0 else 0.0
-        if share > 0:
-            role = {"normal": "accent", "warn": "warn", "full": "bad"}[self.level]
-            painter.setBrush(theme.colour(role))
-            painter.drawRoundedRect(
-                QRectF(0, 0, max(rect.width() * share, rect.height()), rect.height()), radius, radius
-            )
-        if self._warn_at < 1:
-            x = rect.width() * self._warn_at
-            painter.setBrush(theme.colour("window" if share > self._warn_at else "edge"))
-            painter.drawRect(QRectF(x, 0, 1.5, rect.height()))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            rect = QRectF(self.rect())
+            radius = rect.height() / 2
+            painter.setBrush(theme.colour("pressed"))
+            painter.drawRoundedRect(rect, radius, radius)
+            share = self.value() / self.maximum() if self.maximum() > 0 else 0.0
+            if share > 0:
+                role = {"normal": "accent", "warn": "warn", "full": "bad"}[self.level]
+                painter.setBrush(theme.colour(role))
+                painter.drawRoundedRect(
+                    QRectF(0, 0, max(rect.width() * share, rect.height()), rect.height()), radius, radius
+                )
+            if self._warn_at < 1:
+                x = rect.width() * self._warn_at
+                painter.setBrush(theme.colour("window" if share > self._warn_at else "edge"))
+                painter.drawRect(QRectF(x, 0, 1.5, rect.height()))
 
     def _retheme(self) -> None:
         self.updateGeometry()

@@ -55,28 +55,30 @@ class ToggleChip(EnterPresses, QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002 - Qt's name and signature
         """Draws the pill."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        on, able = self.isChecked(), self.isEnabled()
-        rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        fill, line = _chip_colours(self, theme)
-        painter.setPen(QPen(line, 1))
-        painter.setBrush(fill)
-        painter.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
-        role = "disabled" if not able else "accent" if on else "muted"
-        x = theme.space.m
-        edge = theme.px(16)
-        ratio = self.devicePixelRatioF()
-        painter.drawPixmap(QPointF(x, (self.height() - edge) / 2), icons.pixmap(self._icon, role, edge, ratio, theme))
-        x += edge + theme.px(6)
-        switch = QSize(theme.px(TINY_SWITCH.width()), theme.px(TINY_SWITCH.height()))
-        right = self.width() - theme.space.m - switch.width()
-        painter.setPen(theme.colour("disabled" if not able else "text" if on else "muted"))
-        painter.drawText(QRectF(x, 0, right - x, self.height()), Qt.AlignmentFlag.AlignVCenter, self.text())
-        place = QRectF(right, (self.height() - switch.height()) / 2, switch.width(), switch.height())
-        draw_switch(painter, place, theme, on=on, able=able)
-        if self.hasFocus():
-            draw_focus(painter, QRectF(self.rect()), self.height() / 2, theme.colour("focus"))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            on, able = self.isChecked(), self.isEnabled()
+            rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+            fill, line = _chip_colours(self, theme)
+            painter.setPen(QPen(line, 1))
+            painter.setBrush(fill)
+            painter.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
+            role = "disabled" if not able else "accent" if on else "muted"
+            x = theme.space.m
+            edge = theme.px(16)
+            ratio = self.devicePixelRatioF()
+            painter.drawPixmap(
+                QPointF(x, (self.height() - edge) / 2), icons.pixmap(self._icon, role, edge, ratio, theme)
+            )
+            x += edge + theme.px(6)
+            switch = QSize(theme.px(TINY_SWITCH.width()), theme.px(TINY_SWITCH.height()))
+            right = self.width() - theme.space.m - switch.width()
+            painter.setPen(theme.colour("disabled" if not able else "text" if on else "muted"))
+            painter.drawText(QRectF(x, 0, right - x, self.height()), Qt.AlignmentFlag.AlignVCenter, self.text())
+            place = QRectF(right, (self.height() - switch.height()) / 2, switch.width(), switch.height())
+            draw_switch(painter, place, theme, on=on, able=able)
+            if self.hasFocus():
+                draw_focus(painter, QRectF(self.rect()), self.height() / 2, theme.colour("focus"))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Makes room for another font."""
@@ -122,14 +124,14 @@ class Switch(QCheckBox):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002 - Qt's name and signature
         """Draws track and knob."""
         theme = self._manager.theme
-        painter = QPainter(self)
-        size = QSize(theme.px(SWITCH.width()), theme.px(SWITCH.height()))
-        rect = QRectF(
-            (self.width() - size.width()) / 2, (self.height() - size.height()) / 2, size.width(), size.height()
-        )
-        draw_switch(painter, rect, theme, on=self.isChecked(), able=self.isEnabled())
-        if self.hasFocus():
-            draw_focus(painter, rect.adjusted(-4, -4, 4, 4), rect.height() / 2 + 4, theme.colour("focus"))
+        with QPainter(self) as painter:
+            size = QSize(theme.px(SWITCH.width()), theme.px(SWITCH.height()))
+            rect = QRectF(
+                (self.width() - size.width()) / 2, (self.height() - size.height()) / 2, size.width(), size.height()
+            )
+            draw_switch(painter, rect, theme, on=self.isChecked(), able=self.isEnabled())
+            if self.hasFocus():
+                draw_focus(painter, rect.adjusted(-4, -4, 4, 4), rect.height() / 2 + 4, theme.colour("focus"))
 
     def _retheme(self) -> None:
         self.updateGeometry()

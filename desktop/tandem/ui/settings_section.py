@@ -126,6 +126,8 @@ class Choices(QComboBox):
         super().__init__()
         self._manager = manager
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.setProperty("mayElide", True)  # a device's name may be of any length; the tooltip has all of it
+        self.currentTextChanged.connect(self.setToolTip)
         manager.changed.connect(self._retheme)
         self._retheme()
 
@@ -133,6 +135,7 @@ class Choices(QComboBox):
         """Chooses the entry with these data, or the first, without saying that it was chosen."""
         with QSignalBlocker(self):
             self.setCurrentIndex(max(0, self.findData(data)))
+        self.setToolTip(self.currentText())
 
     def set_entries(self, entries: Sequence[tuple[str, object]]) -> None:
         """Replaces the entries, (text, data) each; what was chosen stays chosen."""
@@ -142,6 +145,11 @@ class Choices(QComboBox):
             for text, data in entries:
                 self.addItem(text, data)
         self.show_choice(chosen)
+
+    def showPopup(self) -> None:  # noqa: N802 - Qt's name
+        """The list is as wide as its widest entry, whatever the box."""
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 2 * self._manager.px(16))
+        super().showPopup()
 
     def _retheme(self) -> None:
         self.setMinimumWidth(self._manager.px(BOX))

@@ -152,7 +152,8 @@ class Sidebar(QWidget):
         self.search.addAction(self._glass, QLineEdit.ActionPosition.LeadingPosition)
         self.search.addAction(self._cross, QLineEdit.ActionPosition.TrailingPosition)
         self.search.typed.connect(self._typed)
-        self.search.installEventFilter(self)
+        for part in (self.search, self.list):
+            part.installEventFilter(self)
         self.list.chosen.connect(self._chosen)
         self.list.delete_pressed.connect(self.delete_requested)
         self.list.menu_wanted.connect(self._open_menu)
@@ -183,11 +184,11 @@ class Sidebar(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802 - Qt's name and signature
         """Paints the ground, and a hairline to the page beside it."""
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._manager.colour("sunken"))
-        painter.setPen(self._manager.colour("line"))
-        edge = 0 if self.isRightToLeft() else self.width() - 1
-        painter.drawLine(edge, 0, edge, self.height())
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), self._manager.colour("sunken"))
+            painter.setPen(self._manager.colour("line"))
+            edge = 0 if self.isRightToLeft() else self.width() - 1
+            painter.drawLine(edge, 0, edge, self.height())
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Speaks another language at once."""
@@ -196,7 +197,15 @@ class Sidebar(QWidget):
         super().changeEvent(event)
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Keys of the search field: Down leads into the list, Enter opens the first hit, Esc leaves the search."""
+        """Keys of the search field: Down leads into the list, Enter opens the first hit, Esc leaves the search.
+
+        While there is a search, Esc is not the window's, neither here nor in the list.
+        """
+        if event.type() == QEvent.Type.ShortcutOverride:
+            escape = cast("QKeyEvent", event).key() == Qt.Key.Key_Escape
+            if escape and self.search.whole_text:
+                event.accept()
+            return escape
         if watched is not self.search or event.type() != QEvent.Type.KeyPress:
             return False
         press = cast("QKeyEvent", event)
@@ -341,7 +350,8 @@ class Sidebar(QWidget):
         self.more_button.set_name(self.tr("Import and export"))
         self.search.setPlaceholderText(self.tr("Search chats"))
         self.search.setAccessibleName(self.tr("Search chats"))
-        self.search.setToolTip(f"{self.tr('Search names and messages')}  {find}" if find else "")
+        searched = self.tr("Search names and messages")  # lupdate overlooks what stands within an f-string
+        self.search.setToolTip(f"{searched}  {find}" if find else "")
         self._glass.setText(self.tr("Search chats"))
         self._cross.setText(self.tr("Clear the search"))
         self._cross.setToolTip(self.tr("Clear the search"))

@@ -57,7 +57,7 @@ class StoreWorker(JobThread):
         self._history: History | None = None
         self._problem: TandemError | None = None
         self._newest_search = ""
-        self._to_save: Settings | None = None
+        self._newest_settings: Settings | None = None
         self.ending: Final = threading.Event()
         """Set when the app closes: long work gives up then."""
 
@@ -130,10 +130,13 @@ class StoreWorker(JobThread):
 
     def save_settings(self, changed: Settings, failed: Callable[[TandemError], None]) -> None:
         """Writes the settings; of several that wait only the last are written."""
-        waits = self._to_save is not None
-        self._to_save = changed
-        if not waits:
-            self.submit(self._save_settings, failed=failed)
+        self._newest_settings = changed
+
+        def job() -> None:
+            if self._newest_settings is changed:
+                settings.save(changed)
+
+        self.submit(job, failed=failed)
 
     def shut(self) -> None:
         """Ends the thread after what waits; long work gives up."""
@@ -158,11 +161,6 @@ class StoreWorker(JobThread):
         if self._history is None:
             raise self._problem or TandemError("The chats are not open.", "Start Tandem again.")
         return self._history
-
-    def _save_settings(self) -> None:
-        changed, self._to_save = self._to_save, None
-        if changed is not None:
-            settings.save(changed)
 
     def _last(self) -> None:
         if self._history is not None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import logging
 import logging.handlers
+import math
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 from tandem.errors import TandemError
 
 LOG_NAME: Final = "tandem-window.log"
+TOLD_EVERY_S: Final = 10.0
 _LOG_BYTES: Final = 1 << 20
 _T = TypeVar("_T")
 
@@ -39,7 +42,8 @@ class Faults(QObject):
         parent: Qt's parent.
 
     Attributes:
-        reported: A fault was logged; the name of the part that it happened in. Emitted in the GUI thread.
+        reported: A fault was logged; the name of the part that it happened in. Arrives in the GUI thread, at most
+            every `TOLD_EVERY_S`: one in painting comes again with each painting, that of the message about it too.
     """
 
     reported = Signal(str)
@@ -50,6 +54,7 @@ class Faults(QObject):
         self._handler: logging.Handler | None = None
         self._lock = threading.Lock()
         self._hooks: tuple[Any, Any] | None = None
+        self._told_at = -math.inf
         self.count = 0
 
     def report(self, part: str, error: BaseException) -> None:
@@ -58,7 +63,13 @@ class Faults(QObject):
         if isinstance(error, TandemError):  # its sentence and details are made for the log
             frames += f"{error.sentence} {error.details}\n"
         self._write(f"{part}: {type(error).__name__}\n{frames}")
-        self.reported.emit(part)
+        with self._lock:
+            now = time.monotonic()
+            tell = now >= self._told_at + TOLD_EVERY_S
+            if tell:
+                self._told_at = now
+        if tell:
+            self.reported.emit(part)
 
     def note(self, part: str, error: TandemError) -> None:
         """Logs an error that the user is told of elsewhere; any thread may call it."""

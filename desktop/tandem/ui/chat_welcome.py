@@ -1,0 +1,111 @@
+"""What an empty chat shows: what one could ask, and why these."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from tandem.ui.kit import EmptyState, QuietButton
+from tandem.ui.page import Column
+from tandem.ui.theme import ThemeManager
+
+IDEAS: Final = (
+    str(QT_TRANSLATE_NOOP("Suggestions", "Write a Python function that checks if a number is prime.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "List seven animals.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "Tell me a short story about a fox.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "Return a JSON object for Alice, who is 30 years old and lives in Paris.")),
+)
+"""Code, a list, a story, data: kinds of text that differ in how well they can be guessed."""
+
+_WIDTH: Final = 620
+_LEAST: Final = 120
+"""Widest column, and narrowest idea, in pixels at 100 %."""
+
+
+class Idea(QuietButton):
+    """A text that could be asked; where there is no room for all of it, its tooltip has it."""
+
+    def __init__(self, manager: ThemeManager) -> None:
+        self.whole = ""
+        super().__init__(manager, "")
+        self.setProperty("mayElide", True)
+
+    def set_whole(self, text: str) -> None:
+        """Sets the text."""
+        self.whole = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self._elide()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for all of the text."""
+        metrics, hint = self.fontMetrics(), super().sizeHint()
+        more = metrics.horizontalAdvance(self.whole) - metrics.horizontalAdvance(self.text())
+        return QSize(hint.width() + more + 2, hint.height())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for some of it."""
+        hint = self.sizeHint()
+        return QSize(min(hint.width(), self._manager.px(_LEAST)), hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Shows as much as fits."""
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        metrics = self.fontMetrics()
+        frame = self.sizeHint().width() - metrics.horizontalAdvance(self.whole)
+        text = metrics.elidedText(self.whole, Qt.TextElideMode.ElideRight, self.width() - frame + 2)
+        if text != self.text():
+            self.setText(text)
+
+
+class Suggestions(QWidget):
+    """An empty chat.
+
+    Args:
+        manager: The theme.
+
+    Attributes:
+        chosen: A text for the composer.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._empty = EmptyState(manager, "tandem", "", "")
+        self.ideas: Final = [Idea(manager) for _ in IDEAS]
+        column = Column(manager, _WIDTH, "s")  # a low window scrolls it
+        column.body.addStretch(2)
+        column.body.addWidget(self._empty)
+        for idea in self.ideas:
+            column.body.addWidget(idea, 0, Qt.AlignmentFlag.AlignHCenter)
+            idea.clicked.connect(lambda _=False, idea=idea: self.chosen.emit(idea.whole))
+        column.body.addStretch(3)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(column)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Sets every text anew."""
+        self._empty.set_texts(
+            self.tr("What shall we talk about?"),
+            self.tr(
+                "Everything stays on this machine. The drafter guesses ahead; under each answer you see what it saved."
+            ),
+        )
+        for place, idea in enumerate(self.ideas):
+            idea.set_whole(QCoreApplication.translate("Suggestions", IDEAS[place]))
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Follows the language."""
+        if event.type() == QEvent.Type.LanguageChange:
+            self.retranslate()
+        super().changeEvent(event)

@@ -1,0 +1,185 @@
+"""The pages beside the chat: each is made when it is first shown, and then told everything that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from tandem import logs, paths
+from tandem.errors import TandemError
+from tandem.hardware import machine
+from tandem.hardware.machine import Machine
+from tandem.settings import PairChoice, Settings
+from tandem.ui.compare_page import ComparePage
+from tandem.ui.controller import Controller
+from tandem.ui.errors_text import localised
+from tandem.ui.models_page import ModelsPage
+from tandem.ui.pair_check import check_files
+from tandem.ui.session_state import LoadState, Notice, PairState
+from tandem.ui.settings_page import SettingsPage
+from tandem.ui.theme import ThemeManager
+
+
+class Pages(QObject):
+    """Makes the pages Models, Compare and Settings, and connects them.
+
+    Args:
+        manager: The theme.
+        controller: Does everything.
+        question: Whether the chat that is shown has a question that could be answered again.
+        parent: The window.
+
+    Attributes:
+        chat_requested: Show the chat.
+        logs_requested: Show the folder with the logs.
+        data_requested: Show the folder with chats and settings.
+        logs_zip_requested: Save the logs as one file.
+        shortcuts_requested: List the shortcuts.
+        again_requested: Answer the last question again, with or without the drafter.
+        export_all_requested: Export all chats, as "markdown" or "json".
+        import_requested: Import chats.
+    """
+
+    chat_requested = Signal()
+    logs_requested = Signal()
+    data_requested = Signal()
+    logs_zip_requested = Signal()
+    shortcuts_requested = Signal()
+    again_requested = Signal(bool)
+    export_all_requested = Signal(str)
+    import_requested = Signal()
+
+    def __init__(
+        self, manager: ThemeManager, controller: Controller, question: Callable[[], bool], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._manager, self._controller, self._question = manager, controller, question
+        self._waiting: list[Callable[[Machine], None]] = []
+        self._models: ModelsPage | None = None
+        self._compare: ComparePage | None = None
+        self._settings: SettingsPage | None = None
+        self._machine: Machine | None = None
+        self._asked_machine = False
+        controller.pair_changed.connect(self._show_pair)
+        controller.loading.connect(self._show_load)
+        controller.settings_changed.connect(self._show_settings)
+        for news in (controller.node_finished, controller.conversation_opened, controller.running_changed):
+            news.connect(lambda *_: self._show_last())
+
+    def page(self, name: str) -> QWidget:
+        """The page "models", "compare" or "settings"."""
+        if name == "models":
+            return self.models
+        return self.compare if name == "compare" else self.settings
+
+    @property
+    def models(self) -> ModelsPage:
+        """The page Models."""
+        if self._models is None:
+            made = self._models = ModelsPage(self._manager)
+            made.load_requested.connect(self._load)
+            made.cancel_load_requested.connect(self._controller.cancel_load)
+            made.check_requested.connect(self._check)
+            made.set_pair(self._controller.pair)
+            made.set_load(self._controller.load_state)
+            self.want_machine()
+        return self._models
+
+    @property
+    def compare(self) -> ComparePage:
+        """The page Compare."""
+        if self._compare is None:
+            made = self._compare = ComparePage(self._manager)
+            made.again_requested.connect(self.again_requested)
+            self._show_last()
+        return self._compare
+
+    @property
+    def settings(self) -> SettingsPage:
+        """The page Settings."""
+        if self._settings is None:
+            made = self._settings = SettingsPage(self._manager)
+            made.changed.connect(self._change)
+            made.reload_requested.connect(self._controller.load_again)
+            made.data_folder_requested.connect(self.data_requested)
+            made.logs_folder_requested.connect(self.logs_requested)
+            made.logs_zip_requested.connect(self.logs_zip_requested)
+            made.export_all_requested.connect(self.export_all_requested)
+            made.import_requested.connect(self.import_requested)
+            made.shortcuts_requested.connect(self.shortcuts_requested)
+            made.set_settings(self._controller.settings)
+            made.set_pair(self._controller.pair)
+            made.set_devices(self._controller.pair.devices)
+            self.want_machine()
+        return self._settings
+
+    def tells(self, name: str, notice: Notice) -> bool:
+        """Whether a page in view tells this itself."""
+        return name == "models" and notice.action in ("open-models", "load-again")
+
+    def want_machine(self, then: Callable[[Machine], None] | None = None) -> None:
+        """Has the machine's facts read, in a worker and once; whoever shows them is told."""
+        if then is not None:
+            self._waiting.append(then)
+        if self._machine is not None:
+            self._tell_machine(self._machine)
+        elif not self._asked_machine:
+            self._asked_machine = True
+            self._controller.threads.store.submit(machine.read, self._tell_machine)
+
+    def save_logs(self, path: str) -> None:
+        """Writes the logs as a zip file, in a worker; a notice tells the end."""
+
+        def told(files: int) -> None:
+            text = self.tr("%n log file(s) saved.", "", files)
+            self._controller.notice.emit(Notice("good", text))
+
+        def failed(error: TandemError) -> None:
+            sentence, remedy = localised(error.sentence, error.remedy)
+            self._controller.notice.emit(Notice("bad", sentence, remedy))
+
+        self._controller.threads.store.submit(lambda: logs.log_zip(paths.log_dir(), Path(path)), told, failed)
+
+    def _load(self, choice: PairChoice) -> None:
+        self._controller.load_pair(choice)
+
+    def _change(self, fields: dict[str, Any]) -> None:
+        self._controller.change_settings(**fields)
+
+    def _check(self, target: str, drafter: str) -> None:
+        self._controller.threads.store.submit(lambda: check_files(target, drafter), self.models.set_check)
+
+    def _tell_machine(self, found: Machine) -> None:
+        self._machine = found
+        if self._models is not None:
+            self._models.set_machine(found)
+        if self._settings is not None:
+            self._settings.set_machine(found)
+        while self._waiting:
+            self._waiting.pop()(found)
+
+    def _show_pair(self, state: PairState) -> None:
+        if self._models is not None:
+            self._models.set_pair(state)
+        if self._settings is not None:
+            self._settings.set_pair(state)
+            self._settings.set_devices(state.devices)
+        self._show_last()
+
+    def _show_load(self, state: LoadState) -> None:
+        if self._models is not None:
+            self._models.set_load(state)
+
+    def _show_settings(self, settings: Settings) -> None:
+        if self._settings is not None:
+            self._settings.set_settings(settings)
+
+    def _show_last(self) -> None:
+        if self._compare is not None:
+            loaded = self._controller.pair.loaded
+            drafts = loaded is not None and loaded.method != "none"
+            self._compare.set_state(self._question(), drafts, self._controller.running)
