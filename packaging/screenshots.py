@@ -103,11 +103,22 @@ class Photographer:
 
         loop, limit = QEventLoop(), QDeadlineTimer(round(PATIENCE_S * 1000))
         timer = QTimer()
-        timer.timeout.connect(lambda: loop.quit() if ready() or limit.hasExpired() else None)
+        found = [False]
+
+        def look() -> None:
+            try:
+                found[0] = ready()
+            except BaseException:
+                loop.quit()
+                raise
+            if found[0] or limit.hasExpired():
+                loop.quit()
+
+        timer.timeout.connect(look)
         timer.start(30)
         loop.exec()
         timer.stop()
-        if not ready():
+        if not found[0]:
             raise SystemExit(f"{self._name}: waited in vain for {what}")
 
     def picture(self, what: str) -> None:

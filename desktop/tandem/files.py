@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,21 @@ def write_private(path: Path, data: bytes) -> None:
     """
     with replacing(path) as stream:
         stream.write(data)
+
+
+def read_beginning(path: Path, most: int) -> bytes | None:
+    """The first bytes of a file, at most `most`; None when what is there is no file of bytes but a pipe or a device.
+
+    Those are not opened: a pipe would be waited for, and a device need not end.
+
+    Raises:
+        OSError: It is not there, is a folder, or cannot be read.
+    """
+    kind = stat.S_IFMT(path.stat().st_mode)
+    if kind not in (stat.S_IFREG, stat.S_IFDIR):
+        return None
+    with path.open("rb") as stream:
+        return stream.read(most)
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from tandem import paths
 from tandem.errors import TandemError, UsageError
-from tandem.files import free_name, sync_folder, write_private
+from tandem.files import free_name, read_beginning, sync_folder, write_private
 
 VERSION: Final = 1
 """Changes when an older Tandem could misunderstand the file."""
@@ -121,11 +121,13 @@ class Loaded(msgspec.Struct, frozen=True):
         settings: To use.
         set_aside: Where an unreadable file, or one of a newer Tandem, was kept.
         defaulted: Names of fields whose value made no sense and that now have their default.
+        problem: Why a file could neither be read nor set aside.
     """
 
     settings: Settings
     set_aside: Path | None = None
     defaulted: tuple[str, ...] = ()
+    problem: TandemError | None = None
 
 
 def file() -> Path:
@@ -151,16 +153,15 @@ def load(path: Path | None = None) -> Loaded:
     """
     path = path or file()
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
+        data = read_beginning(path, _MAX_BYTES + 1)
     except FileNotFoundError:
         return Loaded(Settings())
     except OSError as error:
         raise TandemError(
             f"The settings in {path} cannot be read.", "Check the permissions of that file.", str(error)
         ) from error
-    raw = _parsed(data)
-    if raw is None:
+    raw = None if data is None else _parsed(data)
+    if data is None or raw is None:
         return Loaded(Settings(), set_aside=_set_aside(path))
     defaulted: list[str] = []
     found = _understood(Settings, raw, "", defaulted)
@@ -174,6 +175,21 @@ def load(path: Path | None = None) -> Loaded:
         raise _not_written(path, error) from error
     save(settings, path)
     return Loaded(settings, kept, tuple(defaulted))
+
+
+def load_anyway(path: Path | None = None) -> Loaded:
+    """As `load`, but never fails: a file that cannot be read is renamed too, for it would be replaced at the next change.
+
+    Args:
+        path: None takes `file()`.
+    """
+    try:
+        return load(path)
+    except TandemError as error:
+        try:
+            return Loaded(Settings(), set_aside=_set_aside(path or file()))
+        except TandemError:
+            return Loaded(Settings(), problem=error)
 
 
 def save(settings: Settings, path: Path | None = None) -> None:

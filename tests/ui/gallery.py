@@ -144,8 +144,8 @@ def buttons(manager: theme.ThemeManager, words: dict[str, str]) -> QWidget:
         row(
             manager,
             checked(kit.ToggleChip(manager, "bolt", words["drafter"])),
-            kit.ToggleChip(manager, "brain", words["thinking"]),
-            able(kit.ToggleChip(manager, "brain", words["thinking"])),
+            kit.ToggleChip(manager, "thinking", words["thinking"]),
+            able(kit.ToggleChip(manager, "thinking", words["thinking"])),
         )
     )
     states = [kit.StateChip(manager, kind, words[kind]) for kind in ("on", "off", "busy", "failed", "warn", "idle")]

@@ -462,8 +462,8 @@ def test_unsent_text_that_cannot_be_stored_is_told_once(qtbot: QtBot) -> None:
         fill(table, full=False)
         table.controller.save_draft_text("short")
         table.settled()
-        table.controller.new_chat()
-        table.wait(lambda: table.last("draft_text") == "short")
+    with desk(qtbot, load=False) as table:
+        table.wait(lambda: table.all("draft_text") == ["short"])
 
 
 def test_an_answer_that_cannot_be_stored_stays_on_the_screen_and_is_stored_when_there_is_room(

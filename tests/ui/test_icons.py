@@ -23,7 +23,7 @@ NAMES = icons.names()
 WANTED = {
     "plus", "search", "chat", "models", "compare", "settings", "send", "stop", "copy", "edit", "refresh",
     "trash", "more", "chevron-down", "chevron-right", "chevron-left", "check", "warning", "info", "close",
-    "brain", "bolt", "download", "upload", "export", "folder", "chip", "moon", "sun", "keyboard", "arrow-down",
+    "thinking", "bolt", "download", "upload", "export", "folder", "chip", "moon", "sun", "keyboard", "arrow-down",
     "undo", "lock", "file", "pin",
 }
 # fmt: on

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from support import a11y
+from tandem.errors import TandemError
 from tandem.ui import kit, kit_base, kit_notices, kit_toggles, theme
 from tandem.ui.kit_status import ROLES
 from tandem.ui.theme import ThemeManager
@@ -260,6 +261,21 @@ def test_a_chip_has_room_for_its_text(manager: ThemeManager, page: QWidget, qapp
             assert fixed > manager.px(kit_toggles.TINY_SWITCH.width() + 16)
             chip.setText(text * 2)
             assert QAccessible.queryAccessibleInterface(chip).text(QAccessible.Text.Name) == text * 2
+
+
+def test_an_error_while_painting_ends_the_painter(
+    manager: ThemeManager, page: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that outlives what it paints on takes the whole app with it; Qt warns of it, which fails a test here.
+    def missing(*_: Any) -> None:
+        raise TandemError("An icon is missing.", "Install Tandem again.")
+
+    chip = kit.ToggleChip(manager, "bolt", "Drafter")
+    put(page, chip)
+    monkeypatch.setattr(kit_toggles.icons, "pixmap", missing)
+    with pytest.raises(TandemError):
+        chip.repaint()
+    chip.hide()
 
 
 # -- state
@@ -622,9 +638,7 @@ def test_the_ring_is_drawn_inside(manager: ThemeManager) -> None:
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
-def test_every_button_is_pressed_by_enter_and_by_space(
-    qtbot: QtBot, manager: ThemeManager, key: Qt.Key
-) -> None:
+def test_every_button_is_pressed_by_enter_and_by_space(qtbot: QtBot, manager: ThemeManager, key: Qt.Key) -> None:
     for button in (
         kit.IconButton(manager, "copy", "Copy"),
         kit.PrimaryButton(manager, "Go"),

@@ -158,6 +158,13 @@ def no_sleep(tree: ast.Module, name: str) -> Iterator[tuple[ast.AST, str]]:
             yield node, f"{called(node)}: the window would stand still"
 
 
+def painters_end(tree: ast.Module, _name: str) -> Iterator[tuple[ast.AST, str]]:
+    ended = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    for node in ast.walk(tree):
+        if called(node) == "QPainter" and id(node) not in ended:
+            yield node, "QPainter outside `with`: an error keeps it alive longer than what it paints on, and Qt crashes"
+
+
 RULES: list[tuple[Rule, str]] = [
     (no_nested_event_loop, "QApplication.processEvents()"),
     (no_nested_event_loop, "QEventLoop(self)"),
@@ -186,6 +193,8 @@ RULES: list[tuple[Rule, str]] = [
     (no_file_access, "QFile(name)"),
     (no_other_settings, "QSettings('a', 'b')"),
     (no_sleep, "time.sleep(1)"),
+    (painters_end, "painter = QPainter(self)"),
+    (painters_end, "draw(QPainter(self))"),
 ]
 
 FINE = [
@@ -202,6 +211,7 @@ FINE = [
     "QTimer.singleShot(0, self.go)",
     "QTimer.singleShot(100, self, self.go)",
     "dialog.open()",
+    "with QPainter(self) as painter:\n    painter.drawLine(0, 0, 1, 1)",
     "from tandem.engine.protocol import Loaded",
     "console.print_to(pdf)",
 ]

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject, QThread
@@ -419,6 +420,50 @@ def test_of_settings_that_wait_only_the_last_are_written(
     qtbot.waitUntil(lambda: bool(after))
     assert written == [1.4]
     assert settings.load().settings.text_scale == 1.4
+
+
+def test_a_fault_that_goes_on_is_told_once(faults: Faults) -> None:
+    told: list[str] = []
+    faults.reported.connect(told.append)
+    for _ in range(20):
+        faults.report("window", ValueError("at each painting"))
+    assert (told, faults.count) == (["window"], 20)
+
+
+@pytest.mark.parametrize("line", range(1, 4))
+def test_settings_are_written_that_change_while_older_ones_are(
+    qtbot: QtBot, store: StoreWorker, monkeypatch: pytest.MonkeyPatch, line: int
+) -> None:
+    """The store's thread may take what waits between any two steps of the thread that gives it more."""
+    from tandem import settings
+
+    written: list[float] = []
+    monkeypatch.setattr(settings, "save", lambda changed: written.append(changed.text_scale))
+    gate, idle, lines = threading.Event(), threading.Event(), 0
+
+    def tell(error: TandemError) -> None:
+        pytest.fail(error.sentence)
+
+    def trace(frame: Any, event: str, _argument: object) -> Any:
+        nonlocal lines
+        if frame.f_code is StoreWorker.save_settings.__code__ and event == "line":
+            lines += 1
+            if lines == line:
+                gate.set()
+                store.ask(lambda _: idle.set())
+                idle.wait(10)
+        return trace
+
+    store.ask(lambda _: gate.wait(10))
+    store.save_settings(Settings(text_scale=1.1), tell)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        store.save_settings(Settings(text_scale=1.2), tell)
+    finally:
+        sys.settrace(before)
+    assert idle.is_set()
+    qtbot.waitUntil(lambda: 1.2 in written)
 
 
 def test_urgent_work_passes_long_work_and_the_end_stops_it(qtbot: QtBot, store: StoreWorker) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 from tandem.chat import rows, search
 from tandem.chat.errors import NewerDatabase, StoreDamaged, StoreError, StoreFull, StoreInUse, translated, unwritable
 from tandem.chat.migrate import COMPANIONS, Migration, beside, migrate, migrations, pragma, version_of
-from tandem.files import free_name, sync_folder
+from tandem.files import free_name, read_beginning, sync_folder
 
 BUSY_TIMEOUT_S: Final = 2.0
 """For a program that only looks at the file, or a Tandem that is just closing."""
@@ -242,14 +242,12 @@ def _stored_version(path: Path) -> int:
     log = beside(path, "-wal")
     try:
         size = path.stat().st_size
-        with path.open("rb") as stream:
-            header = stream.read(100)
-            if not header.startswith(_MAGIC):
-                return 0
-            page = header + stream.read(65_536 - len(header))
+        page = read_beginning(path, 65_536)
     except FileNotFoundError:
         return 0
-    in_file = int.from_bytes(header[60:64].ljust(4, b"\0"), "big", signed=True)
+    if page is None or not page.startswith(_MAGIC):
+        return 0
+    in_file = int.from_bytes(page[60:64].ljust(4, b"\0"), "big", signed=True)
     if not log.exists() or not log.stat().st_size:
         return in_file
     # The last process did not close it, and its log may know better. SQLite changes both when it opens them, so it
@@ -275,12 +273,11 @@ def _is_database(path: Path) -> bool:
     SQLite reads some of these damaged bytes as a wish, such as never to be written, or of another way to write text.
     """
     try:
-        with path.open("rb") as stream:
-            header = stream.read(100)
+        header = read_beginning(path, 100)
     except FileNotFoundError:
         return True
     if not header:
-        return True
+        return header is not None  # what is no file of bytes keeps no chats
     return (
         len(header) == 100
         and header.startswith(_MAGIC)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QObject, QSocketNotifier, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 import tandem
 from tandem import paths, settings
@@ -17,6 +19,7 @@ from tandem.errors import TandemError
 from tandem.settings import Settings
 from tandem.ui import i18n, icons
 from tandem.ui.controller import Controller
+from tandem.ui.errors_text import localised
 from tandem.ui.single import SingleInstance
 from tandem.ui.theme import ThemeManager
 from tandem.ui.window import MainWindow
@@ -38,7 +41,7 @@ class Application(QObject):
     def __init__(self, app: QApplication, known: settings.Loaded | None = None) -> None:
         super().__init__(app)
         self._app = app
-        found = settings.load() if known is None else known
+        found = settings.load_anyway() if known is None else known
         self._worn = found.settings
         app.setApplicationName("Tandem")
         app.setApplicationVersion(tandem.__version__)
@@ -60,9 +63,13 @@ class Application(QObject):
         self.window.show()
         QTimer.singleShot(0, self.controller, self.controller.start)
 
-    def end(self) -> None:
-        """Ends everything, whatever is still at work; safe to call twice."""
-        self.controller.join()
+    def end(self) -> bool:
+        """Ends everything, whatever is still at work; safe to call twice.
+
+        Returns:
+            Whether all threads have ended. Qt aborts when one that runs is taken down.
+        """
+        return self.controller.join()
 
     def _wear(self, changed: Settings) -> None:
         before, self._worn = self._worn, changed
@@ -89,16 +96,36 @@ def main(arguments: Sequence[str] = ()) -> int:
         application = Application(app)
     except TandemError as error:
         print(f"tandem: {error.sentence}\n{error.remedy}", file=sys.stderr)
+        _show(app, error)
         return error.exit_code
     single.raised.connect(application.window.raise_up)
     interrupts = _Interrupts(application.window)
     application.start()
+    code = 1
     try:
-        return app.exec()
+        code = app.exec()
     finally:
-        application.end()
+        ended = application.end()
         interrupts.close()
         single.release()
+        if not ended:  # a thread is stuck in the system; what had to be stored is stored
+            os._exit(code)
+    return code
+
+
+def _show(app: QApplication, error: TandemError) -> None:
+    """Why there is no window, for who sees no terminal; returns when it was read."""
+    if app.platformName() == "offscreen":
+        return  # nobody could read it
+    with suppress(TandemError):
+        i18n.install(app, "system")
+    sentence, remedy = localised(error.sentence, error.remedy)
+    box = QMessageBox(QMessageBox.Icon.Critical, "Tandem", f"{sentence}\n\n{remedy}")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own handler would wait for the event loop
+    box.finished.connect(app.quit)
+    box.show()
+    app.exec()
 
 
 class _Interrupts(QObject):

@@ -29,6 +29,7 @@ from tandem.ui.transcript import Transcript
 from tandem.ui.welcome import WelcomePage
 
 SIDEBAR: Final = 248
+"""Widest list of chats, in pixels at 100 %; it takes a third of a narrow page."""
 _NOTICE_S: Final = 8.0
 
 
@@ -57,7 +58,8 @@ class ChatPage(QWidget):
         self._path: list[Node] = []
         self._editing: int | None = None
         self._sought: tuple[int, int, str] | None = None  # a message that a search found, and the text to be marked
-        self.sidebar = Sidebar(manager)
+        new, search = (SHORTCUTS[name].keys[0] for name in ("new-chat", "search"))
+        self.sidebar = Sidebar(manager, new_shortcut=new, search_shortcut=search)
         self.header = Header(manager)
         self.load_bar = LoadBar(manager)
         self.transcript = Transcript(manager)
@@ -89,10 +91,8 @@ class ChatPage(QWidget):
         row = QHBoxLayout(self)
         row.setSpacing(0)
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.sidebar)
-        self._line = divider(vertical=True)
-        row.addWidget(self._line)
-        row.addLayout(column, 1)
+        row.addWidget(self.sidebar, 1)
+        row.addLayout(column, 2)
         keys = [SHORTCUTS[name].keys[0] for name in ("drafter", "thinking", "show-drafted")]
         self.composer.set_shortcuts(*keys)
         self.setAcceptDrops(True)
@@ -159,7 +159,7 @@ class ChatPage(QWidget):
         """Copies the last answer."""
         for node in reversed(self._path):
             if node.role == "assistant":
-                QGuiApplication.clipboard().setText(node.text)
+                QGuiApplication.clipboard().setText(self.transcript.message_text(node.id))
                 self.show_notice(Notice("good", self.tr("Copied.")))
                 return
 
@@ -228,7 +228,8 @@ class ChatPage(QWidget):
         control.streamed.connect(self.transcript.stream)
         control.node_finished.connect(self._finish)
         control.hits.connect(self.sidebar.show_hits)
-        control.draft_text.connect(self.composer.set_text)
+        control.chat_left.connect(self.composer.leave)
+        control.draft_text.connect(self.composer.bring)
         control.text_returned.connect(self.composer.put_back)
         control.queued_changed.connect(self.composer.set_queued)
         control.running_changed.connect(self.composer.set_running)
@@ -243,7 +244,8 @@ class ChatPage(QWidget):
         control.first_run.connect(self._show_welcome)
 
     def _show_path(self, chat: Conversation | None, path: list[Node], branches: dict[int, tuple[int, int]]) -> None:
-        self._end_edit()
+        if all(node.id != self._editing for node in path):
+            self._end_edit()
         self._path = list(path)
         self.sidebar.set_current(None if chat is None else chat.id)
         self.transcript.show_path(path, branches)
@@ -260,7 +262,6 @@ class ChatPage(QWidget):
         self.transcript.reveal(number, next((word for word in words if word.lower() in said), ""))
 
     def _add(self, node: Node) -> None:
-        self._end_edit()
         self._path.append(node)
         self._show_body()
         self.transcript.append(node)
@@ -308,7 +309,6 @@ class ChatPage(QWidget):
 
     def _show_settings(self, settings: Settings) -> None:
         self.sidebar.setVisible(settings.sidebar)
-        self._line.setVisible(settings.sidebar)
         self.transcript.show_drafted(settings.show_drafted)
         self.composer.set_show_drafted(settings.show_drafted)
         self._show_drafter(self._controller.drafter)
@@ -344,7 +344,7 @@ class ChatPage(QWidget):
         composer.thinking_toggled.connect(control.set_thinking)
         composer.show_drafted_toggled.connect(control.set_show_drafted)
         composer.text_changed.connect(control.save_draft_text)
-        composer.edit_cancelled.connect(self._edit_cancelled)
+        composer.edit_cancelled.connect(self._end_edit)
         composer.edit_last_requested.connect(self.edit_last)
         composer.unqueue_requested.connect(control.take_back)
         composer.refused.connect(lambda text: self.show_notice(Notice("warn", text)))
@@ -375,9 +375,6 @@ class ChatPage(QWidget):
         self._editing = None
         self.composer.end_edit()
 
-    def _edit_cancelled(self) -> None:
-        self._editing = None
-
     def _open_hit(self, chat: int, node: object) -> None:
         self.open_chat(chat, node)
         self._sought = (chat, node, self.sidebar.search_text) if isinstance(node, int) else None
@@ -394,5 +391,5 @@ class ChatPage(QWidget):
             control.retry(node, what.removeprefix("retry").removeprefix("-") or "again")
 
     def _size(self) -> None:
-        self.sidebar.setFixedWidth(self._manager.px(SIDEBAR))
+        self.sidebar.setMaximumWidth(self._manager.px(SIDEBAR))
         self.notices.setMaximumWidth(self.composer.frame.maximumWidth())

@@ -6,9 +6,10 @@ from typing import Final
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from tandem.ui.kit import EmptyState, QuietButton
+from tandem.ui import icons
+from tandem.ui.kit import QuietButton, label
 from tandem.ui.page import Column
 from tandem.ui.theme import ThemeManager
 
@@ -22,6 +23,7 @@ IDEAS: Final = (
 
 _WIDTH: Final = 620
 _LEAST: Final = 120
+_GAP: Final = 8
 """Widest column, and narrowest idea, in pixels at 100 %."""
 
 
@@ -79,11 +81,17 @@ class Suggestions(QWidget):
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._empty = EmptyState(manager, "tandem", "", "")
+        self._manager = manager
+        self._picture = QLabel()
+        self._title = label(size="title", bold=True, wrap=True)
+        self._text = label(role="muted", wrap=True)
         self.ideas: Final = [Idea(manager) for _ in IDEAS]
         column = Column(manager, _WIDTH, "s")  # a low window scrolls it
         column.body.addStretch(2)
-        column.body.addWidget(self._empty)
+        for part in (self._picture, self._title, self._text):
+            part.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.body.addWidget(part)
+        column.body.addSpacing(_GAP)
         for idea in self.ideas:
             column.body.addWidget(idea, 0, Qt.AlignmentFlag.AlignHCenter)
             idea.clicked.connect(lambda _=False, idea=idea: self.chosen.emit(idea.whole))
@@ -91,15 +99,17 @@ class Suggestions(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(column)
+        manager.changed.connect(self._retheme)
+        self._retheme()
         self.retranslate()
 
     def retranslate(self) -> None:
         """Sets every text anew."""
-        self._empty.set_texts(
-            self.tr("What shall we talk about?"),
+        self._title.setText(self.tr("What shall we talk about?"))
+        self._text.setText(
             self.tr(
                 "Everything stays on this machine. The drafter guesses ahead; under each answer you see what it saved."
-            ),
+            )
         )
         for place, idea in enumerate(self.ideas):
             idea.set_whole(QCoreApplication.translate("Suggestions", IDEAS[place]))
@@ -109,3 +119,7 @@ class Suggestions(QWidget):
         if event.type() == QEvent.Type.LanguageChange:
             self.retranslate()
         super().changeEvent(event)
+
+    def _retheme(self) -> None:
+        theme = self._manager.theme
+        self._picture.setPixmap(icons.pixmap("tandem", "accent", theme.px(40), self.devicePixelRatioF(), theme))

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QCloseEvent,
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
-    QHideEvent,
-    QMouseEvent,
-)
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QHideEvent, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from tandem.ui import i18n
@@ -20,7 +13,7 @@ from tandem.ui.composer_chips import Chips
 from tandem.ui.composer_editor import MessageEditor
 from tandem.ui.composer_parts import Bar, Frame, SendButton
 from tandem.ui.composer_text import MAX_CHARACTERS, clean, fits_field, found_in
-from tandem.ui.kit import label, set_label, spaced
+from tandem.ui.kit import label, spaced
 from tandem.ui.theme import ThemeManager
 
 SAVE_DELAY_MS: Final = 500
@@ -66,7 +59,6 @@ class Composer(QWidget):
         self._pasted = ""
         self._unsent: str | None = None
         self._queued: str | None = None
-        self._reason: str | None = None
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_DELAY_MS)
@@ -100,22 +92,29 @@ class Composer(QWidget):
         self._put(text)
         self._refresh()
 
+    def bring(self, text: str) -> None:
+        """Shows the unsent text of the chat that was opened, in front of what was typed since then."""
+        (self.put_back if self.text().strip() else self.set_text)(text)
+
+    def leave(self) -> None:
+        """Another chat will be shown: a change is told now, and what is there goes."""
+        self.flush()
+        self.clear()
+
     def clear(self) -> None:
         """Empties it, as `set_text` does."""
         self.set_text("")
 
     def put_back(self, text: str) -> None:
-        """Brings a message back that was not sent after all, in front of what was written since.
-
-        While an earlier message is edited, it waits with the unsent text.
-        """
-        if self._unsent is not None:
-            self._unsent = f"{text}\n\n{self._unsent}" if self._unsent.strip() else text
-            self.text_changed.emit(self._unsent)
-            return
-        now = self.text()
-        self._put(f"{text}\n\n{now}" if now.strip() else text)
-        self._changed()
+        """Brings back a message that was not sent, in front of what was written since; an edit goes on undisturbed."""
+        now = self.text() if self._unsent is None else self._unsent
+        both = "\n\n".join(part for part in (text, now) if part.strip())
+        if self._unsent is None:
+            self._put(both)
+            self._changed()
+        else:
+            self._unsent = both
+            self.text_changed.emit(both)
 
     def flush(self) -> None:
         """Tells a change by `text_changed` now, if there is one that waits."""
@@ -178,11 +177,6 @@ class Composer(QWidget):
         self._name_bars()
         self.queued_bar.setVisible(text is not None)
 
-    def set_enabled_reason(self, reason: str | None) -> None:
-        """Says why nothing can be sent now, such as "Loading the pair…"; None when something can. Typing always can."""
-        self._reason = reason
-        self._refresh()
-
     def focus(self) -> None:
         """Leads into the text."""
         self.editor.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -205,9 +199,8 @@ class Composer(QWidget):
         self.pasted_bar = Bar(manager, "file")
         self.chips = Chips(manager)
         self.send_button = SendButton(manager)
-        self.hint = label(size="small", role="faint")
+        self.hint = label(size="small", role="faint", wrap=True)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         below = QHBoxLayout()
         spaced(below, manager, "s")
         below.addWidget(self.chips, 1)
@@ -262,11 +255,6 @@ class Composer(QWidget):
         self.flush()
         super().hideEvent(event)
 
-    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Likewise."""
-        self.flush()
-        super().closeEvent(event)
-
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """The whole field leads into the text."""
         self.focus()
@@ -305,9 +293,6 @@ class Composer(QWidget):
         self.editor.finish_composition()
         text = self.text().strip("\n").rstrip()
         if not text.strip():
-            return
-        if self._reason is not None:
-            self.refused.emit(self._reason)
             return
         if self.editing:
             self.submitted.emit(text)
@@ -379,12 +364,11 @@ class Composer(QWidget):
         running = self.running
         name, key = (self.tr("Stop"), "Esc") if running else (self.tr("Send"), "Return")
         self.send_button.set_state(running, name, key)
-        self.send_button.setEnabled(running or (not blank and self._reason is None))
+        self.send_button.setEnabled(running or not blank)
         self.edit_bar.setVisible(self.editing)
         self._name_bars()
         self.pasted_bar.setVisible(bool(self._pasted))
-        usual = self.tr("Enter sends · Shift+Enter starts a new line")
-        set_label(self.hint, self._reason or usual, "muted" if self._reason else "faint")
+        self.hint.setText(self.tr("Enter sends · Shift+Enter starts a new line"))
 
     def _retranslate(self) -> None:
         self.editor.setPlaceholderText(self.tr("Write a message…"))

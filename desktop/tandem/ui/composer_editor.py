@@ -284,4 +284,5 @@ class MessageEditor(QTextEdit):
 
     def _retheme(self) -> None:
         self.setFont(self._manager.font("body"))
+        self.viewport().setFont(self.font())  # the place holder's
         self.updateGeometry()

@@ -14,7 +14,6 @@ from PySide6.QtCore import QObject, Slot
 from tandem import settings
 from tandem.chat.conversation import Conversation, Node
 from tandem.chat.export import Form
-from tandem.engine.client import HANG_AFTER_S
 from tandem.settings import PairChoice, Settings
 from tandem.ui.controller_answer import Answers
 from tandem.ui.controller_chats import Chats
@@ -24,6 +23,7 @@ from tandem.ui.controller_question import Question, without
 from tandem.ui.controller_settings import Preferences
 from tandem.ui.controller_signals import ControllerSignals
 from tandem.ui.controller_threads import Threads
+from tandem.ui.engine_worker import HANG_AFTER_S
 from tandem.ui.session_state import DrafterState, LoadState, Notice, PairState
 from tandem.ui.store_worker import Opened
 from tandem.ui.workers import Throttle
@@ -78,19 +78,13 @@ class Controller(ControllerSignals):
         self.pairs.loading.connect(self.loading)
         self.pairs.drafter_changed.connect(self.drafter_changed)
         self.chats.changed.connect(self.conversations_changed)
+        self.chats.left.connect(self.chat_left)
         self.chats.opened.connect(self._on_opened)
         self.chats.hits.connect(self.hits)
         self.chats.draft_text.connect(self._on_draft_text)
-        for name in (
-            "node_added",
-            "stream_begun",
-            "streamed",
-            "node_finished",
-            "running_changed",
-            "prefilled",
-            "queued_changed",
-            "text_returned",
-        ):
+        for name in ("node_added", "stream_begun", "streamed", "node_finished", "running_changed"):
+            getattr(self.answers, name).connect(getattr(self, name))
+        for name in ("prefilled", "queued_changed", "text_returned"):
             getattr(self.answers, name).connect(getattr(self, name))
         self.answers.used_changed.connect(self._on_used)
 
@@ -143,9 +137,7 @@ class Controller(ControllerSignals):
 
     @Slot()
     def start(self) -> None:
-        """Starts the threads, reads settings and chats, and loads the pair in the background. Not after `close`."""
-        if self._closing:
-            return
+        """Starts the threads, reads settings and chats, and loads the pair in the background."""
         self.threads.start()
         self.threads.store.open(self._known, self._on_store_opened)
 
@@ -252,7 +244,9 @@ class Controller(ControllerSignals):
 
     @Slot(str)
     def save_draft_text(self, text: str) -> None:
-        """Keeps unsent text for the chat that is shown. Call it before another chat is opened."""
+        """Keeps unsent text for the chat that is shown; not before it is known what was unsent at the last end."""
+        if not self._is_ready:
+            return
         waiting = self.answers.waiting
         if waiting is not None and waiting.text and waiting.chat == self.chats.current:
             text = f"{waiting.text}\n\n{text}" if text else waiting.text

@@ -27,6 +27,7 @@ class Chats(QObject):
 
     Attributes:
         changed: The list of chats: `list[Summary]`.
+        left: Another chat is about to be shown; unsent text still belongs to the one that is.
         opened: A path to show: `Conversation | None` (None: a new chat that is not stored yet), `list[Node]`, branches.
         hits: What a search found: `list[Hit] | None` (None: no search).
         draft_text: The unsent text of the chat that was opened.
@@ -34,6 +35,7 @@ class Chats(QObject):
     """
 
     changed = Signal(object)
+    left = Signal()
     opened = Signal(object, object, object)
     hits = Signal(object)
     draft_text = Signal(str)
@@ -46,6 +48,7 @@ class Chats(QObject):
         self._known: OrderedDict[int, Node] = OrderedDict()
         self._deleted: list[int] = []
         self._draft_problem = ""
+        self._draft_due = True  # a new chat's unsent text was not shown since it became one
         self.conversation: Conversation | None = None
         self.tree = Tree()
         self.live: int | None = None
@@ -78,15 +81,19 @@ class Chats(QObject):
     def new(self) -> None:
         """Shows a new chat; it is stored with its first message."""
         self._opening += 1
-        opening = self._opening
+        if self.conversation is not None:
+            self.left.emit()
+            self._draft_due = True
         self.conversation, self.tree = None, Tree()
         self._show()
 
         def on_draft(text: str) -> None:
-            if self._opening == opening:
+            if self._draft_due and self.conversation is None:
+                self._draft_due = False
                 self.draft_text.emit(text)
 
-        self._store.ask(lambda history: history.draft(None), on_draft, self.tell)
+        if self._draft_due:
+            self._store.ask(lambda history: history.draft(None), on_draft, self.tell)
 
     def open(self, chat: int, node: int | None = None) -> None:
         """Shows a chat; with a message given, a path that it is on."""
@@ -213,13 +220,17 @@ class Chats(QObject):
         self.refresh()
 
     def _opened(self, conversation: Conversation, tree: Tree, node: int | None) -> None:
+        same = self.current == conversation.id
+        if not same:
+            self.left.emit()
         self.tree = self._with_known(tree)
         leaf = shown_leaf(self.tree, conversation.active)
         self.conversation = msgspec.structs.replace(conversation, active=leaf)
         if node is not None and node in self.tree and all(shown.id != node for shown in self.tree.path(leaf)):
             self._activate(self.tree.newest_leaf_under(node))
         self._show()
-        self.draft_text.emit(conversation.draft)
+        if not same:
+            self.draft_text.emit(conversation.draft)
 
     def _activate(self, leaf: int | None) -> None:
         assert self.conversation is not None

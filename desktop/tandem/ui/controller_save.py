@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from tandem.chat.conversation import Node
+from tandem.chat.errors import Gone
 from tandem.errors import TandemError
 from tandem.ui.errors_text import localised
 from tandem.ui.session_state import Notice
@@ -53,7 +54,14 @@ class NodeSaver(QObject):
                 self._retry.stop()
 
         self._unsaved[node.id] = node
-        self._store.ask(lambda history: history.save(node), on_saved, self._on_unsaved)
+
+        def on_unsaved(error: TandemError) -> None:
+            if isinstance(error, Gone):  # its chat was deleted for good meanwhile: there is nowhere to save it
+                on_saved(None)
+            else:
+                self._on_unsaved(error)
+
+        self._store.ask(lambda history: history.save(node), on_saved, on_unsaved)
 
     def shut(self) -> None:
         """A last try for what is not saved; nothing is tried again after it."""

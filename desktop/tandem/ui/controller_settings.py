@@ -50,6 +50,8 @@ class Preferences(QObject):
         if found.set_aside is not None:
             text = self.tr("The file with your settings could not be used as it is. It is kept as {path}.")
             self.notice.emit(Notice("warn", text.format(path=found.set_aside), sticky=True))
+        if found.problem is not None:
+            self._tell(found.problem, sticky=True)
         if found.defaulted:
             text = self.tr("Some settings made no sense and have their default now: {names}.")
             self.notice.emit(Notice("warn", text.format(names=", ".join(found.defaulted))))
@@ -66,5 +68,5 @@ class Preferences(QObject):
             self._store.save_settings(after, self._tell)
             self.changed.emit(after)
 
-    def _tell(self, error: TandemError) -> None:
-        self.notice.emit(Notice("bad", *localised(error.sentence, error.remedy)))
+    def _tell(self, error: TandemError, sticky: bool = False) -> None:
+        self.notice.emit(Notice("bad", *localised(error.sentence, error.remedy), sticky=sticky))

@@ -13,6 +13,8 @@ class ControllerSignals(QObject):
         first_run: No pair was ever chosen: welcome the user. Comes right after `ready`.
         closed: All threads and the engine have ended.
         conversations_changed: The list of chats, `list[Summary]`.
+        chat_left: Another chat is about to be shown: `save_draft_text` must be given what is not sent yet, and the
+            composer is then empty.
         conversation_opened: Show this path: `Conversation | None` (None: a new chat, not stored yet), `list[Node]`,
             `dict[int, tuple[int, int]]`: which version of how many. An answer that runs is not in the path:
             `stream_begun` and `streamed` follow with all of it.
@@ -30,7 +32,7 @@ class ControllerSignals(QObject):
         queued_changed: Text of the message that waits for its turn ("": another answer waits), None for none.
         hits: What a search found, `list[Hit]`; None: the search ended.
         settings_changed: `Settings`.
-        draft_text: The unsent text of the chat that was opened: it replaces what is in the composer.
+        draft_text: The unsent text of the chat that was opened: it goes before what was typed since `chat_left`.
         text_returned: A message that could not be sent, or was taken back: it goes before what is in the composer.
         notice: `Notice`. Buttons on it call `perform`.
     """
@@ -39,6 +41,7 @@ class ControllerSignals(QObject):
     first_run = Signal()
     closed = Signal()
     conversations_changed = Signal(object)
+    chat_left = Signal()
     conversation_opened = Signal(object, object, object)
     node_added = Signal(object)
     stream_begun = Signal(object)

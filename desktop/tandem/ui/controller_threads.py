@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from tandem import paths
 from tandem.ui.engine_worker import EngineWorker
 from tandem.ui.store_worker import StoreWorker
-from tandem.ui.workers import Faults
+from tandem.ui.workers import Faults, JobThread
 
 _JOIN_S: Final = 8.0
 _POLL_MS: Final = 50
@@ -40,15 +40,19 @@ class Threads(QObject):
         self.faults: Final = Faults(logs, self)
         self.store: Final = StoreWorker(self.faults, self, database)
         self.engine: Final = EngineWorker(logs, self.faults, self, hang_after_s)
+        self.chores: Final = JobThread("chores", self.faults, self)
+        """For what takes a while and has nothing to do with chats: a first message must not wait for it."""
         self._closing = False
         self._closed = False
         for thread in (self.engine, self.store):
             thread.finished.connect(self._on_finished)
 
     def start(self) -> None:
-        """Starts them."""
-        self.store.start()
-        self.engine.start()
+        """Starts them, unless they are to end already."""
+        if not self._closing:
+            self.store.start()
+            self.engine.start()
+            self.chores.start()
 
     def shut(self) -> None:
         """Asks them to end after what they have to finish. Returns at once; `closed` tells the end."""
@@ -57,6 +61,7 @@ class Threads(QObject):
         self._closing = True
         self.engine.shut()
         self.store.shut()
+        self.chores.shut()
         QTimer.singleShot(0, self, self._on_finished)  # they may never have been started
 
     def join(self) -> bool:
@@ -68,7 +73,7 @@ class Threads(QObject):
         self.shut()
         until = time.monotonic() + _JOIN_S
         kill_from = time.monotonic() + 1.0
-        while not (self.engine.wait(_POLL_MS) and self.store.wait(_POLL_MS)):
+        while not all(thread.wait(_POLL_MS) for thread in (self.engine, self.store, self.chores)):
             if time.monotonic() > until:
                 return False
             if time.monotonic() > kill_from:

@@ -19,10 +19,14 @@ from typing import Final
 import msgspec
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
-from tandem.engine.client import HANG_AFTER_S, EngineClient, RequestStopped
+from tandem.engine import client
+from tandem.engine.client import EngineClient, RequestStopped
 from tandem.engine.protocol import Count, Event, Generate, Load, Loaded, Progress
 from tandem.errors import EngineDied, TandemError
 from tandem.ui.workers import Faults, JobThread, unexpected
+
+HANG_AFTER_S: Final = client.HANG_AFTER_S
+"""A busy engine that says nothing for this long is ended."""
 
 KILL_AFTER_MS: Final = 1000
 """A closing engine gets this long to end by itself."""

@@ -78,6 +78,7 @@ def none() -> QIcon:
     return QIcon()
 
 
+@functools.cache
 def names() -> list[str]:
     """Every icon there is, sorted."""
     return sorted(file.stem for file in (paths.resources() / "icons").glob("*.svg"))

@@ -129,7 +129,7 @@ class Pages(QObject):
             self._tell_machine(self._machine)
         elif not self._asked_machine:
             self._asked_machine = True
-            self._controller.threads.store.submit(machine.read, self._tell_machine)
+            self._controller.threads.chores.submit(machine.read, self._tell_machine, self._no_machine)
 
     def save_logs(self, path: str) -> None:
         """Writes the logs as a zip file, in a worker; a notice tells the end."""
@@ -142,7 +142,7 @@ class Pages(QObject):
             sentence, remedy = localised(error.sentence, error.remedy)
             self._controller.notice.emit(Notice("bad", sentence, remedy))
 
-        self._controller.threads.store.submit(lambda: logs.log_zip(paths.log_dir(), Path(path)), told, failed)
+        self._controller.threads.chores.submit(lambda: logs.log_zip(paths.log_dir(), Path(path)), told, failed)
 
     def _load(self, choice: PairChoice) -> None:
         self._controller.load_pair(choice)
@@ -151,7 +151,11 @@ class Pages(QObject):
         self._controller.change_settings(**fields)
 
     def _check(self, target: str, drafter: str) -> None:
-        self._controller.threads.store.submit(lambda: check_files(target, drafter), self.models.set_check)
+        self._controller.threads.chores.submit(lambda: check_files(target, drafter), self.models.set_check)
+
+    def _no_machine(self, _error: TandemError) -> None:
+        """The next page that wants the facts asks again."""
+        self._asked_machine = False
 
     def _tell_machine(self, found: Machine) -> None:
         self._machine = found

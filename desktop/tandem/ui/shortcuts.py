@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -146,7 +146,8 @@ class ShortcutsDialog(QDialog):
         manager.changed.connect(self._retheme)
         self._retheme()
         self._retranslate()
-        self.resize(manager.px(760), manager.px(560))
+        room = (parent.window() if parent is not None else self).screen().availableSize()
+        self.resize(QSize(manager.px(760), manager.px(560)).boundedTo(room - QSize(32, 64)))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Speaks the other language."""

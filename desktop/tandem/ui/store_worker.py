@@ -144,11 +144,9 @@ class StoreWorker(JobThread):
         super().shut()
 
     def _open(self, known: settings.Loaded | None) -> Opened:
-        try:
-            found = known or settings.load()
-        except TandemError as error:
-            self._faults.note(self.objectName(), error)
-            found = settings.Loaded(Settings())
+        found = known or settings.load_anyway()
+        if found.problem is not None:
+            self._faults.note(self.objectName(), found.problem)
         try:
             self._history = History.open(self._database)
         except TandemError as error:

@@ -53,9 +53,8 @@ class LinkedView(TranscriptView):
         rect = QRectF(self.viewport().rect())
         if self._focused is not None:
             rect = self._rect_of(self._focused.selectionStart(), self._focused.selectionEnd())
-        painter = QPainter(self.viewport())
-        draw_focus(painter, rect, self.look.theme.radius.s, self.look.theme.colour("focus"))
-        painter.end()
+        with QPainter(self.viewport()) as painter:
+            draw_focus(painter, rect, self.look.theme.radius.s, self.look.theme.colour("focus"))
 
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
         """Notes whether the focus came from the keyboard: it is shown then, even where no link has it."""

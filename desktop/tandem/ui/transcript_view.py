@@ -270,15 +270,14 @@ class TranscriptView(QTextBrowser):
         """The backgrounds, and the text on them."""
         area = event.rect()
         scrolled = self.verticalScrollBar().value()
-        painter = QPainter(self.viewport())
-        painter.fillRect(area, self.look.theme.colour("window"))
-        painter.translate(-self.horizontalScrollBar().value(), -scrolled)
-        paint_grounds(
-            painter, self.document(), self.look, self._left(), area.top() + scrolled, area.bottom() + 1 + scrolled
-        )
-        painter.resetTransform()
-        self.paint_behind(painter)
-        painter.end()
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(area, self.look.theme.colour("window"))
+            painter.translate(-self.horizontalScrollBar().value(), -scrolled)
+            paint_grounds(
+                painter, self.document(), self.look, self._left(), area.top() + scrolled, area.bottom() + 1 + scrolled
+            )
+            painter.resetTransform()
+            self.paint_behind(painter)
         super().paintEvent(event)
 
     def paint_behind(self, painter: QPainter) -> None:

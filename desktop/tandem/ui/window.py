@@ -9,7 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from tandem import paths
 from tandem.errors import TandemError
@@ -24,6 +24,8 @@ from tandem.ui.theme import LARGEST_SCALE, SMALLEST_SCALE, ThemeManager
 PAGES: Final = ("chat", "models", "compare", "settings")
 FIRST_SIZE: Final = (1120, 760)
 LEAST_SIZE: Final = (640, 420)
+MOST_LEAST: Final = (900, 500)
+"""Smallest window at 100 %, and at any size of text: what a screen of 1366 × 768 has at 150 %, less a taskbar."""
 _FRAME: Final = (16, 48)
 """Room that is left for the frame around the window, which nobody knows before it is shown."""
 _SCALE_STEP: Final = 0.1
@@ -113,6 +115,8 @@ class MainWindow(QMainWindow):
         if not self._closing:
             self._closing = True
             self.chat.composer.flush()
+            for dialog in self.findChildren(QDialog):
+                dialog.reject()
             geometry = base64.b64encode(self.saveGeometry().data()).decode("ascii")
             self._controller.change_settings(geometry=geometry)
             self.hide()
@@ -273,7 +277,7 @@ class MainWindow(QMainWindow):
         self._controller.change_settings(text_scale=min(max(scale, SMALLEST_SCALE), LARGEST_SCALE))
 
     def _size(self) -> None:
-        self.setMinimumSize(*(min(self._manager.px(size), size * 6 // 5) for size in LEAST_SIZE))
+        self.setMinimumSize(QSize(*map(self._manager.px, LEAST_SIZE)).boundedTo(QSize(*MOST_LEAST)))
 
     def _on_closed(self) -> None:
         self._closed = True

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -42,8 +43,8 @@ class Faults(QObject):
         parent: Qt's parent.
 
     Attributes:
-        reported: A fault was logged; the name of the part that it happened in. Arrives in the GUI thread, at most
-            every `TOLD_EVERY_S`: one in painting comes again with each painting, that of the message about it too.
+        reported: A fault was logged; the name of the part that it happened in. Arrives in the GUI thread, for each
+            part at most every `TOLD_EVERY_S`: one in painting comes again with each, and a message is painted too.
     """
 
     reported = Signal(str)
@@ -54,7 +55,7 @@ class Faults(QObject):
         self._handler: logging.Handler | None = None
         self._lock = threading.Lock()
         self._hooks: tuple[Any, Any] | None = None
-        self._told_at = -math.inf
+        self._told: dict[str, float] = {}
         self.count = 0
 
     def report(self, part: str, error: BaseException) -> None:
@@ -65,9 +66,9 @@ class Faults(QObject):
         self._write(f"{part}: {type(error).__name__}\n{frames}")
         with self._lock:
             now = time.monotonic()
-            tell = now >= self._told_at + TOLD_EVERY_S
+            tell = now >= self._told.get(part, -math.inf) + TOLD_EVERY_S
             if tell:
-                self._told_at = now
+                self._told[part] = now
         if tell:
             self.reported.emit(part)
 
@@ -89,7 +90,8 @@ class Faults(QObject):
             self._hooks = None
         with self._lock:
             if self._handler is not None:
-                self._handler.close()
+                with suppress(OSError):  # what a full disk did not take yet
+                    self._handler.close()
                 self._handler = None
 
     def _write(self, text: str) -> None:
