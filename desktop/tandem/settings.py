@@ -178,7 +178,7 @@ def load(path: Path | None = None) -> Loaded:
 
 
 def load_anyway(path: Path | None = None) -> Loaded:
-    """As `load`, but never fails: a file that cannot be read is renamed too, for it would be replaced at the next change.
+    """As `load`, but never fails: a file that cannot be read is renamed too, as the next change would replace it.
 
     Args:
         path: None takes `file()`.

@@ -657,7 +657,7 @@ def test_a_huge_paste_does_not_freeze(composer: Composer, heard: Heard, qtbot: Q
     QApplication.processEvents()
     took = time.perf_counter() - start
     # A text field alone takes from 0.3 s for the lines to 60 s for the word.
-    assert took < 1.0, took
+    assert took < 10, took  # a guard against the word; bench_gui.py measures
     assert composer.text() == f"Look:!\n\n{text}"
     assert composer.pasted_bar.isVisible()
     assert i18n.number(len(text)) in composer.pasted_bar.words.accessibleName()

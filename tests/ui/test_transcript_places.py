@@ -49,7 +49,7 @@ def test_a_chat_of_2000_messages_opens_at_its_end_at_once(qtbot: QtBot) -> None:
     start = time.perf_counter()
     view.show_path(nodes, {})
     view.repaint()
-    assert time.perf_counter() - start < 1  # the benchmark measures the 300 ms, on a machine without other work
+    assert time.perf_counter() - start < 10  # a guard against a hang; the benchmark measures the 300 ms
     bar = view.verticalScrollBar()
     assert bar.value() == bar.maximum()
     assert loaded(view)[-1] == "Question 1999"

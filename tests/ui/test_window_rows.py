@@ -306,6 +306,25 @@ def test_an_empty_chat_needs_no_scrolling_on_a_small_screen(user: User) -> None:
         user.wait(lambda area=area: area.isVisible() and area.verticalScrollBar().maximum() == 0)
 
 
+def test_the_legend_of_drafted_tokens_breaks_where_there_is_no_room(user: User) -> None:
+    user.ask()
+    user.press("Ctrl+Shift+D")
+    legend = user.transcript._legend
+    for scale in (1.0, 1.3, 1.6):
+        user.controller.change_settings(text_scale=scale)
+        for language in LANGUAGES:
+            speak(user, language)
+            for size in (LAPTOP, (user.window.minimumWidth(), 500)):
+                resize(user, size)
+                user.settled()
+                assert legend.height() == legend.heightForWidth(legend.width())
+                assert legend.width() == user.transcript.width()
+                for line in legend.lines(legend.width()):
+                    assert sum(width for *_, width in line) <= legend.width() or len(line) == 1
+    assert len(legend.lines(2000)) == 1
+    assert len(legend.lines(300)) == 3
+
+
 def test_no_text_keeps_its_old_size(user: User) -> None:
     """Larger text is larger everywhere, in fields that are empty too."""
     user.ask()

@@ -279,7 +279,7 @@ def test_a_load_stops_at_any_moment_and_leaves_no_process(
     began = time.monotonic()
     listener.worker.stop(load)
     listener.wait(Halted, load)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 10
     assert listener.worker.pid is None
     listener.wait(Loaded, listener.load(demo_pair))
 
@@ -330,7 +330,7 @@ def test_it_ends_at_any_moment_of_a_load(
         listener.load(demo_pair)
     if not isinstance(moment, str):
         listener.wait(moment)
-    assert listener.end() < 2.5
+    assert listener.end() < 15
 
 
 @pytest.mark.parametrize("asleep", [False, True])
@@ -343,7 +343,7 @@ def test_it_ends_in_the_middle_of_an_answer_even_if_the_engine_does_not_react(
     listener.wait(Pass, answer)
     if asleep:
         os.kill(listener.worker.pid or 0, signal.SIGSTOP)
-    assert listener.end() < 3.0
+    assert listener.end() < 15
 
 
 def test_it_ends_with_a_request_larger_than_the_pipe_before_an_engine_that_does_not_read(
@@ -354,7 +354,7 @@ def test_it_ends_with_a_request_larger_than_the_pipe_before_an_engine_that_does_
     os.kill(listener.worker.pid or 0, signal.SIGSTOP)
     answer = listener.generate("fox " * 500_000)
     listener.worker.stop(answer)
-    assert listener.end() < 3.0
+    assert listener.end() < 15
 
 
 def test_a_worker_that_never_started_can_be_ended(qtbot: QtBot, tmp_path: Path, faults: Faults) -> None:

@@ -14,7 +14,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -42,12 +42,21 @@ _MAGIC: Final = b"SQLite format 3\0"
 class Database:
     """The open file. Make it with `open_database`."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: _Lock, set_aside: Path | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        lock: _Lock,
+        set_aside: Path | None,
+        steps: Sequence[Migration],
+    ) -> None:
         self.path: Final = path
-        self.connection: Final = connection
+        self.connection = connection
         self.set_aside: Final = set_aside
         """Where a damaged file was kept that was in this one's place."""
         self._lock = lock
+        self._steps = steps
+        self._identity = _identity(path)
         self._depth = 0
 
     @contextmanager
@@ -72,6 +81,8 @@ class Database:
         if self._depth:
             yield self.connection
             return
+        if _identity(self.path) != self._identity:
+            self._put_back()
         with self.guarded() as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._depth = 1
@@ -85,6 +96,40 @@ class Database:
                 raise
             finally:
                 self._depth = 0
+
+    def _put_back(self) -> None:
+        """Writes the file anew that somebody removed while it was open; all that was in it can still be read.
+
+        Raises:
+            StoreError: It cannot be written, or another file is there.
+        """
+        if os.path.lexists(self.path):
+            raise StoreError(
+                f"The file with the chats, {self.path}, was replaced while Tandem was open.",
+                "Export what you want to keep, then start Tandem again.",
+            )
+        whole = free_name(self.path, "saved")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(whole, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            with closing(sqlite3.connect(whole)) as copy:
+                self.connection.backup(copy)
+        except (OSError, sqlite3.Error) as error:
+            with suppress(OSError):
+                whole.unlink(missing_ok=True)
+            found = _unwritten(error, self.path) if isinstance(error, OSError) else translated(error, self.path)
+            raise found from error
+        # From here on all is on the disk. What the old connection leaves would be taken for the new file's.
+        self.close()
+        try:
+            for name in COMPANIONS:
+                beside(self.path, name).unlink(missing_ok=True)
+            whole.rename(self.path)
+            self._lock = _Lock(self.path)
+        except OSError as error:
+            raise _unwritten(error, self.path) from error
+        self.connection = _connect(self.path, self._steps)
+        self._identity = _identity(self.path)
 
     def check_at_next_start(self) -> None:
         """Leaves a mark, so that the whole file is checked when it is opened next."""
@@ -127,11 +172,22 @@ def open_database(path: Path, steps: Sequence[Migration] | None = None) -> Datab
         except BaseException:
             lock.release()
             raise
+        return Database(path, connection, lock, set_aside, steps)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise StoreFull(path, str(error)) from error
-        raise unwritable(path, str(error)) from error
-    return Database(path, connection, lock, set_aside)
+        raise _unwritten(error, path) from error
+
+
+def _unwritten(error: OSError, path: Path) -> StoreError:
+    return (StoreFull if error.errno == errno.ENOSPC else unwritable)(path, str(error))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _connected(path: Path, steps: Sequence[Migration]) -> tuple[sqlite3.Connection, Path | None]:

@@ -119,6 +119,7 @@ def _show(app: QApplication, error: TandemError) -> None:
         return  # nobody could read it
     with suppress(TandemError):
         i18n.install(app, "system")
+    app.setStyleSheet("")  # in ours a message box is too narrow for a long path
     sentence, remedy = localised(error.sentence, error.remedy)
     box = QMessageBox(QMessageBox.Icon.Critical, "Tandem", f"{sentence}\n\n{remedy}")
     box.setTextFormat(Qt.TextFormat.PlainText)

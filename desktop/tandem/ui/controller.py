@@ -151,6 +151,7 @@ class Controller(ControllerSignals):
             self._closing = True
             self._drain.stop()
             self.answers.shut()
+            self.chats.shut()
             self.threads.shut()
 
     def join(self) -> bool:
@@ -333,8 +334,7 @@ class Controller(ControllerSignals):
         self._is_ready = True
         self.preferences.adopt(found.settings)
         if found.set_aside is not None:
-            text = self.tr("The file with your chats was damaged. It is kept as {path}; a new one was begun.")
-            self.notice.emit(Notice("bad", text.format(path=found.set_aside), sticky=True))
+            self.chats.tell_set_aside(found.set_aside)
         if found.problem is not None:
             self.chats.tell(found.problem, sticky=True)
         else:

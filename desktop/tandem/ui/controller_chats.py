@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from tandem.chat.conversation import Conversation, Node, Tree, shown_leaf
+from tandem.chat.errors import Gone
 from tandem.chat.history import History
 from tandem.errors import TandemError
+from tandem.ui.controller_save import RETRY_MS
 from tandem.ui.errors_text import localised
 from tandem.ui.session_state import Notice
 from tandem.ui.store_worker import StoreWorker
@@ -49,6 +52,12 @@ class Chats(QObject):
         self._deleted: list[int] = []
         self._draft_problem = ""
         self._draft_due = True  # a new chat's unsent text was not shown since it became one
+        self._drafts: dict[int | None, str] = {}  # unsent text by chat, on its way to the disk
+        self._closed = False
+        self._retry = QTimer(self)
+        self._retry.setInterval(RETRY_MS)
+        self._retry.timeout.connect(self._save_drafts)
+        store.opened_late.connect(self._on_opened_late)
         self.conversation: Conversation | None = None
         self.tree = Tree()
         self.live: int | None = None
@@ -90,7 +99,7 @@ class Chats(QObject):
         def on_draft(text: str) -> None:
             if self._draft_due and self.conversation is None:
                 self._draft_due = False
-                self.draft_text.emit(text)
+                self.draft_text.emit(self._drafts.get(None, text))
 
         if self._draft_due:
             self._store.ask(lambda history: history.draft(None), on_draft, self.tell)
@@ -200,20 +209,56 @@ class Chats(QObject):
         chat = self.current
         if self.conversation is not None:
             self.conversation = msgspec.structs.replace(self.conversation, draft=text)
-        self._store.ask(lambda history: history.set_draft(chat, text), self._on_draft_saved, self._on_draft_unsaved)
+        self._drafts[chat] = text
+        self._save_draft(chat, text)
 
     def tell(self, error: TandemError, sticky: bool = False) -> None:
         """Tells the user of an error."""
         text, remedy = localised(error.sentence, error.remedy)
         self.notice.emit(Notice("bad", text, remedy, sticky=sticky))
 
-    def _on_draft_saved(self, _: object) -> None:
-        self._draft_problem = ""
+    def tell_set_aside(self, kept: Path) -> None:
+        """Tells the user that the database was damaged."""
+        text = QCoreApplication.translate(
+            "Controller", "The file with your chats was damaged. It is kept as {path}; a new one was begun."
+        )
+        self.notice.emit(Notice("bad", text.format(path=kept), sticky=True))
 
-    def _on_draft_unsaved(self, error: TandemError) -> None:
-        if error.sentence != self._draft_problem:  # told once, not at every pause in typing
-            self._draft_problem = error.sentence
-            self.tell(error)
+    def shut(self) -> None:
+        """A last try for unsent text that is not saved; nothing is tried again after it."""
+        self._retry.stop()
+        self._closed = True
+        self._save_drafts()
+
+    def _save_draft(self, chat: int | None, text: str) -> None:
+        def on_saved(_: object) -> None:
+            if self._drafts.get(chat) is text:
+                del self._drafts[chat]
+            if not self._drafts:
+                self._draft_problem = ""
+                self._retry.stop()
+
+        def on_unsaved(error: TandemError) -> None:
+            if isinstance(error, Gone):  # it will not come back
+                self._drafts.pop(chat, None)
+            elif not self._closed:
+                self._retry.start()
+            if error.sentence != self._draft_problem:  # told once, not at every pause in typing
+                self._draft_problem = error.sentence
+                self.tell(error)
+
+        self._store.ask(lambda history: history.set_draft(chat, text), on_saved, on_unsaved)
+
+    def _save_drafts(self) -> None:
+        for chat, text in list(self._drafts.items()):
+            self._save_draft(chat, text)
+
+    def _on_opened_late(self, set_aside: Path | None, unsent: str) -> None:
+        if set_aside is not None:
+            self.tell_set_aside(set_aside)
+        self.refresh()
+        if unsent and self.conversation is None:
+            self.draft_text.emit(unsent)
 
     def _tell_and_refresh(self, error: TandemError) -> None:
         self.tell(error)
@@ -230,7 +275,7 @@ class Chats(QObject):
             self._activate(self.tree.newest_leaf_under(node))
         self._show()
         if not same:
-            self.draft_text.emit(conversation.draft)
+            self.draft_text.emit(self._drafts.get(conversation.id, conversation.draft))
 
     def _activate(self, leaf: int | None) -> None:
         assert self.conversation is not None

@@ -17,6 +17,8 @@ SENTENCES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "Start Tandem again: it then keeps that file under another name and begins a new one."),
     QT_TRANSLATE_NOOP("Errors", "The file with the chats, {file}, is damaged and cannot be set aside."),
     QT_TRANSLATE_NOOP("Errors", "Move that file to another folder yourself, then start Tandem again."),
+    QT_TRANSLATE_NOOP("Errors", "The file with the chats, {file}, was replaced while Tandem was open."),
+    QT_TRANSLATE_NOOP("Errors", "Export what you want to keep, then start Tandem again."),
     QT_TRANSLATE_NOOP("Errors", "The chats in {file} could not be read or written."),
     QT_TRANSLATE_NOOP("Errors", "Check that the disk has room and is in order, then try again."),
     QT_TRANSLATE_NOOP("Errors", "Tandem may not write its chats to {file}."),

@@ -87,7 +87,11 @@ class FileField(Speaking):
         """Which file this is."""
         self.name.setText(name)
         self.path.setAccessibleName(name)
-        self.browse.setAccessibleName(f"{self.browse.text()} {name}")
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """The button's name, of two texts that change one after the other."""
+        self.browse.setAccessibleName(f"{self.browse.text()} {self.name.text()}")
 
     def set_found(self, text: str, bad: bool = False) -> None:
         """Says something about the file; "" says nothing."""

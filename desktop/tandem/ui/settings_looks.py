@@ -51,7 +51,8 @@ class AppearanceSection(Section):
         self.retranslate()
 
     def retranslate(self) -> None:
-        """Names of the choices."""
+        """Names of the choices, and the number."""
+        self.text_size.show_value(self.text_size.slider.value())
         self.theme.set_texts([self.tr("System"), self.tr("Light"), self.tr("Dark")])
         self.language.set_entries(
             [(self.tr("As the system"), "system"), *((own_name, code) for code, own_name in LANGUAGES)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from tandem import settings
 from tandem.chat.conversation import Hit
@@ -49,7 +49,13 @@ class StoreWorker(JobThread):
         faults: Gets errors that nobody expected.
         parent: Qt's parent.
         database: Where the chats are; None takes the usual place.
+
+    Attributes:
+        opened_late: The chats, which could not be opened at the start, are open now: where a damaged database was kept,
+            and the unsent text of a new chat as it was at the last end.
     """
+
+    opened_late = Signal(object, str)
 
     def __init__(self, faults: Faults, parent: QObject | None = None, database: Path | None = None) -> None:
         super().__init__("store worker", faults, parent)
@@ -156,8 +162,13 @@ class StoreWorker(JobThread):
         return Opened(found, self._history.opened.set_aside)
 
     def _opened(self) -> History:
-        if self._history is None:
-            raise self._problem or TandemError("The chats are not open.", "Start Tandem again.")
+        """The history; one that could not be opened is tried again, for there may be room on the disk by now."""
+        if self._history is not None:
+            return self._history
+        if self._problem is None:
+            raise TandemError("The chats are not open.", "Start Tandem again.")
+        self._history = History.open(self._database)
+        self.opened_late.emit(self._history.opened.set_aside, self._history.draft())
         return self._history
 
     def _last(self) -> None:

@@ -325,6 +325,7 @@ class Transcript(TranscriptReader):
         """Follows the language."""
         if event.type() == QEvent.Type.LanguageChange:
             self._retranslate()
+            self._place_legend()
             self.rewrite()
         super().changeEvent(event)
 
@@ -363,6 +364,6 @@ class Transcript(TranscriptReader):
 
     def _place_legend(self) -> None:
         # Set explicitly shown rather than asked for: the transcript itself may be hidden still.
-        height = self._legend.sizeHint().height() if self._stretch.shared.drafted else 0
+        height = self._legend.heightForWidth(self.width()) if self._stretch.shared.drafted else 0
         self.setViewportMargins(0, height, 0, 0)
         self._legend.setGeometry(0, 0, self.width(), height)

@@ -22,6 +22,12 @@ LONGEST_BLOCK: Final = 1_600
 """Characters after which a paragraph goes on in another block, so that what is laid out again stays small."""
 PORTION: Final = 800
 """Pieces that are added at a stretch when the text is there already."""
+_SAMPLE: Final = 26
+_GAP: Final = 7
+_BETWEEN: Final = 20
+_LINE: Final = 24
+_PAD: Final = 10
+"""Sizes in the legend, in pixels at 100 %."""
 _SPACE: Final = re.compile(r"\s")
 
 
@@ -119,12 +125,30 @@ class Legend(QWidget):
             (REJECTED, self.tr("draft rejected here")),
         ]
 
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """As many lines of small text as it takes at a width, in pixels."""
+        return self._manager.px(_LINE) * len(self.lines(width)) + self._manager.px(_PAD)
+
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A line of small text."""
-        return QSize(200, self._manager.px(34))
+        return QSize(200, self._manager.px(_LINE + _PAD))
+
+    def lines(self, width: int) -> list[list[tuple[int, str, float]]]:
+        """The entries, each with its width, in lines that are no wider than this unless an entry is."""
+        theme, metrics = self._manager.theme, QFontMetricsF(self._manager.font("small"))
+        found: list[list[tuple[int, str, float]]] = []
+        left = 0.0
+        for kind, text in self.entries():
+            wanted = theme.px(_SAMPLE) + theme.px(_GAP) + metrics.horizontalAdvance(text)
+            if not found or wanted > left:
+                found.append([])
+                left = width - 2 * theme.px(_GAP)
+            found[-1].append((kind, text, wanted))
+            left -= wanted + theme.px(_BETWEEN)
+        return found
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Samples and names, in the middle, in as many columns as there is room for."""
+        """Samples and names, in the middle, in as many lines as they take."""
         with QPainter(self) as painter:
             self._paint(painter)
 
@@ -137,16 +161,16 @@ class Legend(QWidget):
         font = self._manager.font("small")
         painter.setFont(font)
         metrics = QFontMetricsF(font)
-        sample, gap, between = theme.px(26), theme.px(7), theme.px(20)
-        widths = [sample + gap + metrics.horizontalAdvance(text) for _, text in self.entries()]
-        x = max((self.width() - sum(widths) - between * (len(widths) - 1)) / 2, theme.px(8))
-        for (kind, text), width in zip(self.entries(), widths, strict=True):
-            box = QRectF(x, (self.height() - theme.px(15)) / 2, sample, theme.px(15))
-            self._sample(painter, box, kind)
-            painter.setPen(theme.colour("muted"))
-            baseline = (self.height() + metrics.ascent() - metrics.descent()) / 2
-            painter.drawText(QPointF(x + sample + gap, baseline), text)
-            x += width + between
+        sample, gap, between = theme.px(_SAMPLE), theme.px(_GAP), theme.px(_BETWEEN)
+        lines = self.lines(self.width())
+        for place, line in enumerate(lines):
+            middle = self.height() / 2 + (place - (len(lines) - 1) / 2) * theme.px(_LINE)
+            x = max((self.width() - sum(width for *_, width in line) - between * (len(line) - 1)) / 2, gap)
+            for kind, text, width in line:
+                self._sample(painter, QRectF(x, middle - theme.px(15) / 2, sample, theme.px(15)), kind)
+                painter.setPen(theme.colour("muted"))
+                painter.drawText(QPointF(x + sample + gap, middle + (metrics.ascent() - metrics.descent()) / 2), text)
+                x += width + between
 
     def _sample(self, painter: QPainter, box: QRectF, kind: int) -> None:
         theme = self._manager.theme
