@@ -241,7 +241,7 @@ def sound() -> QMimeData:
 
 
 def picture_file() -> QMimeData:
-    return files(Path("/tmp/picture.png"))
+    return files(Path("/srv/picture.png"))
 
 
 def many_files() -> QMimeData:

@@ -501,7 +501,7 @@ def test_without_a_database_every_question_is_answered_with_why(qtbot: QtBot, fa
     store.open(None, opened.append)
     store.ask(lambda history: history.conversations(), lambda _: pytest.fail("there is none"), told.append)
     qtbot.waitUntil(lambda: bool(told))
-    assert opened[0].problem is told[0]  # type: ignore[attr-defined]
+    assert opened[0].problem.sentence == told[0].sentence  # type: ignore[attr-defined]
     store.shut()
     qtbot.waitUntil(store.isFinished)
     store.deleteLater()
