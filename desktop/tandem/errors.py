@@ -16,7 +16,10 @@ Every error carries a sentence a person can act on: `sentence` says what happene
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
+
+_TOO_LONG: Final = re.compile(r"The prompt has [\d,]+ tokens and the context holds [\d,]+\.")
 
 ModelFault = Literal[
     "missing",
@@ -75,6 +78,11 @@ class PromptTooLong(UsageError):
         )
         self.prompt_tokens: Final = prompt_tokens
         self.limit: Final = limit
+
+    @staticmethod
+    def said(sentence: str) -> bool:
+        """Whether a sentence that was kept is the one of this error: asking the same again cannot help then."""
+        return _TOO_LONG.fullmatch(sentence) is not None
 
 
 class ModelError(TandemError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -20,9 +21,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Only its owner can read it. Where `path` is a link, what it leads to is replaced.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written, or what is there is no file of bytes: a device or a pipe would be gone.
     """
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error)) from error
+    if target.exists() and not target.is_file():
+        raise FileExistsError(errno.EEXIST, "no ordinary file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=".tandem-", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

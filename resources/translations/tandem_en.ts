@@ -27,6 +27,13 @@
             <numerusform>%n chats were read in.</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%n deleted chat(s) removed for good.</source>
+        <translation>
+            <numerusform>%n deleted chat removed for good.</numerusform>
+            <numerusform>%n deleted chats removed for good.</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>EngineSection</name>
@@ -35,6 +42,23 @@
         <translation>
             <numerusform>More threads than the one CPU here make every answer slower.</numerusform>
             <numerusform>More threads than the %n CPUs here make every answer slower.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Figures</name>
+    <message numerus="yes">
+        <source>%n pass(es)</source>
+        <translation>
+            <numerusform>%n pass</numerusform>
+            <numerusform>%n passes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n token</numerusform>
+            <numerusform>%n tokens</numerusform>
         </translation>
     </message>
 </context>

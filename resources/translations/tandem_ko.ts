@@ -182,6 +182,16 @@
         <source>Other versions of messages in this chat that are not shown here: {count}.</source>
         <translation>이 대화에서 여기에 표시되지 않은 다른 버전의 메시지: {count}개</translation>
     </message>
+    <message>
+        <source>{n} imported, {m} were here already.</source>
+        <translation>{n}개를 가져왔고, {m}개는 이미 있습니다.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n deleted chat(s) removed for good.</source>
+        <translation>
+            <numerusform>삭제한 대화 %n개를 완전히 제거했습니다.</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>ChatModel</name>
@@ -266,12 +276,16 @@
 <context>
     <name>Chats</name>
     <message>
-        <source>The chat was deleted.</source>
-        <translation>대화를 삭제했습니다.</translation>
-    </message>
-    <message>
         <source>Undo</source>
         <translation>실행 취소</translation>
+    </message>
+    <message>
+        <source>Deleted “{title}”.</source>
+        <translation>“{title}” 대화를 삭제했습니다.</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>새 대화</translation>
     </message>
 </context>
 <context>
@@ -429,6 +443,10 @@
         <source>Open the logs</source>
         <translation>로그 열기</translation>
     </message>
+    <message>
+        <source>The context is now {n} tokens. Settings › Engine changes it.</source>
+        <translation>이제 컨텍스트는 {n}토큰입니다. 설정 › 엔진에서 바꿀 수 있습니다.</translation>
+    </message>
 </context>
 <context>
     <name>DataSection</name>
@@ -507,6 +525,22 @@
     <message>
         <source>What the engine said, for reporting a fault. They hold no chat text.</source>
         <translation>문제를 신고할 때 쓰는 엔진의 기록입니다. 대화 내용은 들어 있지 않습니다.</translation>
+    </message>
+    <message>
+        <source>Remove now</source>
+        <translation>지금 제거</translation>
+    </message>
+    <message>
+        <source>Remove deleted chats now</source>
+        <translation>삭제한 대화 지금 제거</translation>
+    </message>
+    <message>
+        <source>Deleted chats</source>
+        <translation>삭제한 대화</translation>
+    </message>
+    <message>
+        <source>Kept in Tandem&apos;s file for at least a day, so that they can be brought back.</source>
+        <translation>되돌릴 수 있도록 최소 하루 동안 Tandem의 파일에 보관됩니다.</translation>
     </message>
 </context>
 <context>
@@ -1763,10 +1797,6 @@
         <translation>드래프트가 거의 수락되지 않아 드래프터를 쓰는 것이 오히려 느립니다.</translation>
     </message>
     <message>
-        <source>Turn it off, or choose a drafter made for this model.</source>
-        <translation>드래프터를 끄거나 이 모델용으로 만든 드래프터를 선택하세요.</translation>
-    </message>
-    <message>
         <source>The drafter is loaded, but no draft came from it.</source>
         <translation>드래프터를 불러왔지만 드래프트가 나오지 않습니다.</translation>
     </message>
@@ -1782,13 +1812,25 @@
         <source>{key} is a list of the unknown type {type}</source>
         <translation>{key} 목록의 유형({type})을 알 수 없습니다</translation>
     </message>
+    <message>
+        <source>The file with the chats, {file}, was replaced while Tandem was open.</source>
+        <translation>Tandem이 열려 있는 동안 대화 파일 {file} 항목이 다른 파일로 바뀌었습니다.</translation>
+    </message>
+    <message>
+        <source>Export what you want to keep, then start Tandem again.</source>
+        <translation>보관할 대화를 내보낸 다음 Tandem을 다시 시작하세요.</translation>
+    </message>
+    <message>
+        <source>Turn it off, lower the temperature, or choose a drafter made for this model.</source>
+        <translation>드래프터를 끄거나, 온도를 낮추거나, 이 모델에 맞는 드래프터를 선택하세요.</translation>
+    </message>
+    <message>
+        <source>Only its name ends in .gguf; its content is something else. Get the file again, or choose another.</source>
+        <translation>이름만 .gguf로 끝나고 내용은 다른 형식입니다. 파일을 다시 받거나 다른 파일을 선택하세요.</translation>
+    </message>
 </context>
 <context>
     <name>Figures</name>
-    <message>
-        <source>{number} %</source>
-        <translation>{number}%</translation>
-    </message>
     <message>
         <source>prefill tok/s</source>
         <translation>프리필 tok/s</translation>
@@ -1886,20 +1928,44 @@
         <translation>시드 {seed}</translation>
     </message>
     <message>
-        <source>{number} ms</source>
-        <translation>{number}ms</translation>
-    </message>
-    <message>
-        <source>{number} s</source>
-        <translation>{number}초</translation>
-    </message>
-    <message>
-        <source>{minutes} min {seconds} s</source>
-        <translation>{minutes}분 {seconds}초</translation>
-    </message>
-    <message>
         <source>tokens</source>
         <translation>토큰</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n pass(es)</source>
+        <translation>
+            <numerusform>%n패스</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n토큰</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The rates of an answer as short as this vary much from one run to the next.</source>
+        <translation>이렇게 짧은 답변의 속도와 비율은 실행할 때마다 크게 달라집니다.</translation>
+    </message>
+    <message>
+        <source>drafter off</source>
+        <translation>드래프터 꺼짐</translation>
+    </message>
+    <message>
+        <source>decoded in {time}</source>
+        <translation>디코드에 {time}</translation>
+    </message>
+    <message>
+        <source>{number} of them reused from the KV cache</source>
+        <translation>그중 {number}토큰은 KV 캐시에서 재사용</translation>
+    </message>
+    <message>
+        <source>generated</source>
+        <translation>생성</translation>
+    </message>
+    <message>
+        <source>prompt</source>
+        <translation>프롬프트</translation>
     </message>
 </context>
 <context>
@@ -2234,10 +2300,6 @@
         <translation>모델 쌍</translation>
     </message>
     <message>
-        <source>Downloading Gemma 4 from within Tandem comes with the next version.</source>
-        <translation>Tandem에서 Gemma 4를 바로 다운로드하는 기능은 다음 버전에서 제공됩니다.</translation>
-    </message>
-    <message>
         <source>Looking at this machine…</source>
         <translation>이 컴퓨터를 확인하는 중…</translation>
     </message>
@@ -2246,6 +2308,14 @@
         <translation>
             <numerusform>{cpu} · CPU %n개 · 메모리 {total} 중 {free} 사용 가능</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Where to get the files</source>
+        <translation>파일을 받을 수 있는 곳</translation>
+    </message>
+    <message>
+        <source>Downloading Gemma 4 from within Tandem comes with the next version. Until then, get the two files with a web browser, from Hugging Face. Tandem itself opens no connection.</source>
+        <translation>Tandem에서 Gemma 4를 바로 다운로드하는 기능은 다음 버전에서 제공됩니다. 그때까지는 웹 브라우저로 Hugging Face에서 두 파일을 받으세요. Tandem은 네트워크에 연결하지 않습니다.</translation>
     </message>
 </context>
 <context>
@@ -2289,8 +2359,12 @@
         <translation>{minutes}분 {seconds}초</translation>
     </message>
     <message>
-        <source>{number}&#xa0;%</source>
+        <source>{number}%</source>
         <translation>{number}%</translation>
+    </message>
+    <message>
+        <source>{number} ms</source>
+        <translation>{number}ms</translation>
     </message>
 </context>
 <context>
@@ -2463,6 +2537,10 @@
     <message>
         <source>What is sent</source>
         <translation>보내는 내용</translation>
+    </message>
+    <message>
+        <source>A deleted chat stays in Tandem&apos;s file for at least a day and is removed when Tandem next starts. “Remove now” under “Chats and files” removes it at once.</source>
+        <translation>삭제한 대화는 최소 하루 동안 Tandem의 파일에 남아 있다가 그 뒤 Tandem을 시작할 때 제거됩니다. “대화 및 파일”의 “지금 제거”를 누르면 바로 제거됩니다.</translation>
     </message>
 </context>
 <context>
@@ -2698,6 +2776,14 @@
         <source>Show drafted tokens</source>
         <translation>드래프트한 토큰 표시</translation>
     </message>
+    <message>
+        <source>Text size</source>
+        <translation>글자 크기</translation>
+    </message>
+    <message>
+        <source>Undo the last delete</source>
+        <translation>마지막 삭제 실행 취소</translation>
+    </message>
 </context>
 <context>
     <name>ShortcutsDialog</name>
@@ -2784,22 +2870,25 @@
     </message>
 </context>
 <context>
+    <name>Source</name>
+    <message>
+        <source>Copy address and file names</source>
+        <translation>주소와 파일 이름 복사</translation>
+    </message>
+    <message>
+        <source>Where to get the files of {name}</source>
+        <translation>{name} 파일을 받을 수 있는 곳</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>복사됨</translation>
+    </message>
+</context>
+<context>
     <name>Suggestions</name>
     <message>
         <source>Write a Python function that checks if a number is prime.</source>
         <translation>소수인지 확인하는 is_prime 함수를 Python으로 써 주세요.</translation>
-    </message>
-    <message>
-        <source>List seven animals.</source>
-        <translation>동물 다섯 가지를 알려 주세요.</translation>
-    </message>
-    <message>
-        <source>Tell me a short story about a fox.</source>
-        <translation>여우에 대한 짧은 이야기를 써 주세요.</translation>
-    </message>
-    <message>
-        <source>Return a JSON object for Alice, who is 30 years old and lives in Paris.</source>
-        <translation>Alice, 30세, Paris: JSON 객체로 작성해 주세요.</translation>
     </message>
     <message>
         <source>What shall we talk about?</source>
@@ -2808,6 +2897,22 @@
     <message>
         <source>Everything stays on this machine. The drafter guesses ahead; under each answer you see what it saved.</source>
         <translation>대화는 이 컴퓨터에만 남고, 드래프터의 효과는 답변마다 표시됩니다.</translation>
+    </message>
+    <message>
+        <source>List some animals.</source>
+        <translation>동물 몇 가지를 알려 주세요.</translation>
+    </message>
+    <message>
+        <source>Tell me a short story about an animal.</source>
+        <translation>동물에 대한 짧은 이야기를 써 주세요.</translation>
+    </message>
+    <message>
+        <source>Hello! Who are you?</source>
+        <translation>안녕하세요! 누구세요?</translation>
+    </message>
+    <message>
+        <source>The demo pair shows how drafting works. What it says is not clever.</source>
+        <translation>데모 모델 쌍은 드래프팅 방식을 보여 줍니다. 답변은 그다지 똑똑하지 않습니다.</translation>
     </message>
 </context>
 <context>
@@ -2999,6 +3104,10 @@
     <message>
         <source>Copy this code</source>
         <translation>이 코드 복사</translation>
+    </message>
+    <message>
+        <source>Edit the message</source>
+        <translation>메시지 편집</translation>
     </message>
 </context>
 <context>

@@ -214,6 +214,25 @@ def test_a_deleted_chat_is_gone_after_a_day(history: History, path: Path, clock:
     history.close()
 
 
+def test_nothing_of_purged_chats_is_left_in_the_file_or_its_log(history: History, path: Path) -> None:
+    kept = Talk(history, "kept")
+    doomed = [Talk(history, f"Hidden title {number}") for number in range(20)]
+    for number in range(200):  # among those that stay, short and over many pages
+        kept.say(f"stays {number} " * 20)
+        doomed[number % 20].say(f"Zebraword {number} " * (1 if number % 3 else 400), thought="Quaggathought " * 30)
+    for talk in doomed:
+        history.set_draft(talk.chat.id, "Okapidraft")
+        history.delete(talk.chat.id)
+    assert history.purge_now() == 20
+    found = b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name)).lower()
+    assert b"stays 199 " in found
+    for secret in (b"zebraword", b"quagga", b"okapi", b"hidden title", b"zeb", b"qua"):
+        assert secret not in found, secret
+    assert len(history.search("stays 199 ")) == 1
+    assert history.search("zebraword") == []
+    assert history.purge_now() == 0
+
+
 def test_purging_takes_its_time_in_parts(history: History) -> None:
     for number in range(3):
         talk = Talk(history, str(number))

@@ -761,3 +761,10 @@ def test_nothing_is_cut_off_at_any_width(
     for chip in (chips.drafter, chips.thinking, chips.drafted):
         assert not chip.geometry().intersects(composer.send_button.geometry().translated(-chips.pos()))
     manager.apply(qapp, "light", 1.0)
+
+
+def test_the_bar_of_an_edit_is_as_high_as_its_button(composer: Composer, qtbot: QtBot) -> None:
+    composer.begin_edit("An earlier message")
+    bar = composer.edit_bar
+    qtbot.waitUntil(bar.isVisible)
+    assert bar.height() >= bar.button.height() > 0

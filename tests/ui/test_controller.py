@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -533,6 +534,45 @@ def test_deleting_the_chat_that_is_answered_in_stops_the_answer(endless: Desk) -
     assert endless.answer.text
 
 
+def test_each_deleted_chat_is_named_and_undone_on_its_own(table: Desk) -> None:
+    chats = []
+    for text in ("One.", "Two.", "Three."):
+        table.ask(text)
+        chats.append(table.conversation.id)  # type: ignore[union-attr]
+        table.controller.rename(chats[-1], text)
+        table.controller.new_chat()
+    table.settled()
+    for chat in chats:
+        table.controller.delete(chat)
+        table.controller.delete(chat)  # the list still shows it
+    table.wait(lambda: table.chats == [])
+    table.settled()
+    told = [notice for notice in table.notices if notice.action == "undo-delete"]
+    assert [notice.text for notice in told] == ["Deleted “One.”.", "Deleted “Two.”.", "Deleted “Three.”."]
+    table.controller.perform(told[0])
+    table.wait(lambda: [chat.id for chat in table.chats] == chats[:1])
+    table.controller.undo_delete()
+    table.controller.undo_delete()
+    table.controller.undo_delete()
+    table.wait(lambda: len(table.chats) == 3)
+    table.settled()
+    assert not [notice for notice in table.notices if notice.kind == "bad"]
+
+
+def test_deleted_chats_are_removed_for_good(table: Desk) -> None:
+    table.ask()
+    chat = table.conversation.id  # type: ignore[union-attr]
+    table.controller.delete(chat)
+    table.wait(lambda: table.chats == [])
+    table.controller.files.purge_deleted()
+    table.wait(lambda: "removed for good" in table.notices[-1].text)
+    assert "1" in table.notices[-1].text
+    table.controller.undo_delete()  # there is none
+    table.settled()
+    assert table.chats == []
+    assert not [notice for notice in table.notices if notice.kind == "bad"]
+
+
 def test_search_finds_and_blank_text_ends_it(table: Desk) -> None:
     table.ask("Tell me of Reynard.")
     table.controller.search("reynard")
@@ -583,6 +623,12 @@ def test_all_chats_go_out_and_come_in_again_beside_what_is_there(table: Desk, tm
     table.answered(lambda: table.controller.regenerate(first.id, drafter=False))
     table.controller.export_all(tmp_path / "all.json", "json")
     table.wait(lambda: table.notices and table.notices[-1].kind == "good")
+    table.controller.import_file(tmp_path / "all.json")
+    table.wait(lambda: table.notices[-1].text == "0 imported, 1 were here already.")
+    assert len(table.chats) == 1
+    content = json.loads((tmp_path / "all.json").read_text("utf-8"))
+    content["chats"][0]["conversation"]["created"] += 1
+    (tmp_path / "all.json").write_text(json.dumps(content), "utf-8")
     table.controller.import_file(tmp_path / "all.json")
     table.wait(lambda: len(table.chats) == 2)
     old, new = (Tree(table.stored(chat.id)) for chat in table.chats)

@@ -231,6 +231,8 @@ def test_without_the_drafter(endless: Desk) -> None:
 def test_smaller_context_loads_with_half_of_it_and_answers(endless: Desk) -> None:
     died(endless)
     endless.controller.retry(endless.answer.id, "smaller-context")
+    told = [notice for notice in endless.notices if notice.kind == "info"]
+    assert told[-1].text == "The context is now 16384 tokens. Settings › Engine changes it."
     endless.wait(lambda: endless.streaming is not None and endless.text)
     loaded = endless.controller.pair.loaded
     assert loaded is not None

@@ -109,3 +109,11 @@ def test_the_kv_cache_by_the_header(tmp_path: Path) -> None:
 def test_names() -> None:
     assert name_of("/models/모델.gguf") == "모델.gguf"
     assert name_of("") == ""
+
+
+def test_a_file_that_only_ends_like_a_model_is_told_so(tmp_path: Path) -> None:
+    text = tmp_path / "text.gguf"
+    text.write_text("Only some words, and no model at all.")
+    check = check_files(str(text))
+    assert check.sentence == "text.gguf is not a GGUF file."
+    assert check.remedy.startswith("Only its name ends in .gguf")

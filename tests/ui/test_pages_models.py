@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from tandem import paths
@@ -401,3 +401,31 @@ def test_they_speak_the_other_language_at_once(
     assert models.demo.button.text() == i18n.pseudo("In use")
     assert welcome.advice.text() == i18n.pseudo("This machine can run {name}.").format(name="Gemma 4 E2B")
     assert compare.reason == i18n.pseudo("The open chat has no question yet.")
+
+
+def test_a_model_alone_in_the_drafter_s_field_moves_and_leaves_no_cross(
+    models: ModelsPage, qtbot: QtBot, demo: tuple[str, str]
+) -> None:
+    _answer(models)
+    field = models.files.drafter
+    field.choose(demo[0])
+    qtbot.waitUntil(lambda: models.files.target.text == demo[0])
+    assert field.text == ""
+    crosses = field.path.findChildren(QToolButton)
+    qtbot.waitUntil(lambda: not any(cross.isVisible() and cross.isEnabled() for cross in crosses))
+
+
+def test_a_drafter_alone_asks_for_its_model_quietly(models: ModelsPage, demo: tuple[str, str]) -> None:
+    models.set_check(check_files("", ""))
+    models.files.set_files("", demo[1])
+    models.set_check(check_files("", demo[1]))
+    shown = [label for label in models.files.target.findChildren(QLabel) if label.text().startswith("Now choose")]
+    assert [label.property("role") for label in shown] == ["muted"]
+
+
+def test_the_page_says_where_the_files_are(models: ModelsPage) -> None:
+    for need, source in zip(NEEDS, models.sources, strict=True):
+        source.copy.click()
+        copied = QApplication.clipboard().text()
+        assert copied == source.names.text()
+        assert copied.split("\n") == [f"{need.host}/{need.repository}", need.target_file, need.drafter_file]

@@ -371,3 +371,34 @@ def test_it_speaks_the_other_language_at_once_and_keeps_what_was_chosen(
     assert page.privacy.statement.text() == i18n.pseudo("Tandem opens no network connection.")
     assert (page.appearance.language.currentData(), page.engine.device.currentData()) == ("ko", "CPU")
     assert page.appearance.language.itemText(2) == "한국어"  # each language by its own name
+
+
+@pytest.mark.qt_log_ignore(r"This plugin does not support (raise\(\)|grabbing the keyboard)")
+def test_the_list_of_languages_shows_every_entry_whole(page: SettingsPage, qtbot: QtBot) -> None:
+    box = page.appearance.language
+    box.showPopup()
+    view = box.view()
+    qtbot.waitUntil(view.isVisible)
+    last = view.visualRect(box.model().index(box.count() - 1, 0))
+    assert view.viewport().rect().contains(last)
+    box.hidePopup()
+
+
+def test_a_scrolled_section_is_marked_and_the_marked_one_leads_back(page: SettingsPage, qtbot: QtBot) -> None:
+    bar = page.column.verticalScrollBar()
+    row = page.sections.index(page.prompt)
+    bar.setValue(page.prompt.y() - 60)  # its title a little under the top
+    assert page.list.currentRow() == row
+    top = page.prompt.y()
+    bar.setValue(top - 90)
+    assert page.list.currentRow() == row
+    rect = page.list.visualItemRect(page.list.item(row))
+    qtbot.mouseClick(page.list.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    assert bar.value() > top - 90
+
+
+def test_no_line_stands_before_the_first_row(page: SettingsPage) -> None:
+    for section in page.sections:
+        parts = [section.card.body.itemAt(index).widget() for index in range(section.card.body.count())]
+        shown = [part for part in parts if part is not None and not part.isHidden()]
+        assert shown[0].property("kit") != "divider"

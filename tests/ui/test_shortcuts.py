@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from tandem.ui import i18n
@@ -67,3 +67,12 @@ def test_the_dialog_speaks_the_other_language_and_closes_with_escape(
     assert i18n.pseudo("Message field") in texts
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert not dialog.isVisible()
+
+
+def test_the_dialog_shows_all_of_it_and_stays_on_the_screen(dialog: ShortcutsDialog, qtbot: QtBot) -> None:
+    qtbot.waitExposed(dialog)
+    room = dialog.screen().availableSize()
+    assert dialog.width() <= room.width()
+    assert dialog.height() <= room.height()
+    scroll = dialog.findChildren(QScrollArea)[0]
+    qtbot.waitUntil(lambda: scroll.verticalScrollBar().maximum() == 0)

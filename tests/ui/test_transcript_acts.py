@@ -286,7 +286,7 @@ def test_the_figures_say_what_they_mean(qtbot: QtBot) -> None:
     view.link_chosen.emit(link.href)
     qtbot.waitUntil(QToolTip.isVisible)
     assert QToolTip.text() == tip
-    assert link.name.count("·") == 3
+    assert link.name.count("·") == 4
 
 
 # The menu

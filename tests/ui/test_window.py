@@ -70,7 +70,7 @@ def test_files_of_ones_own_lead_from_the_welcome_to_the_models(qtbot: QtBot) -> 
 def test_a_suggestion_goes_into_the_composer_and_is_not_sent(user: User) -> None:
     idea = user.chat.suggestions.ideas[1]
     idea.click()
-    assert user.chat.composer.text() == idea.whole == "List seven animals."
+    assert user.chat.composer.text() == idea.whole == "List some animals."
     assert user.focus is user.chat.composer.editor
     assert not user.path
 

@@ -294,7 +294,7 @@ def test_unsent_text_stays_with_its_chat_when_that_is_deleted_and_brought_back(u
     user.write("unsent")
     user.chat.sidebar.focus_list()
     user.press("Delete")
-    undo = user.notice("deleted").button
+    undo = user.notice("Deleted").button
     user.settled()
     assert undo is not None
     undo.click()

@@ -138,7 +138,7 @@ def test_a_deleted_chat_is_gone_and_undo_brings_it_back_and_shows_it(two_chats: 
     answer = user.answer
     user.chat.sidebar.focus_list()
     user.press("Delete")
-    notice = user.notice("deleted")
+    notice = user.notice("Deleted")
     user.settled()
     assert titles(user) == [FOX]
     assert user.path == []
@@ -153,6 +153,57 @@ def test_a_deleted_chat_is_gone_and_undo_brings_it_back_and_shows_it(two_chats: 
     assert not user.notices
 
 
+def test_delete_twice_gives_two_notices_and_the_focus_stays_in_the_list(two_chats: User) -> None:
+    user, side = two_chats, two_chats.chat.sidebar
+    user.press("Ctrl+N")
+    user.ask("Tell me of a hen.")
+    user.settled()
+    path = user.path
+    chats = [summary.id for summary in user.chats]
+    side.focus_list()
+    user.press("Down")  # not the one that is open
+    for left in (2, 1):
+        user.press("Delete")
+        user.wait(lambda left=left: len(user.chats) == left)
+        user.settled()
+        assert side.list.hasFocus()
+    assert user.path == path  # nothing was opened
+    assert side.model.row(side.list.currentIndex()).conversation == user.chats[0].id  # type: ignore[union-attr]
+    texts = [notice.text for notice in user.notices]
+    assert len([text for text in texts if text.startswith("Deleted “")]) == 2
+    user.press("Ctrl+Z")
+    user.wait(lambda: len(user.chats) == 2)
+    user.press("Ctrl+Z")
+    user.wait(lambda: [summary.id for summary in user.chats] == chats)
+    user.settled()
+    assert side.list.hasFocus()
+
+
+def test_deleting_the_open_chat_leaves_the_focus_in_the_list_and_opens_no_other(two_chats: User) -> None:
+    user, side = two_chats, two_chats.chat.sidebar
+    side.focus_list()
+    user.press("Delete")
+    user.wait(lambda: len(user.chats) == 1)
+    user.settled()
+    assert side.list.hasFocus()
+    assert user.controller.conversation is None
+    assert side.model.row(side.list.currentIndex()).conversation == user.chats[0].id  # type: ignore[union-attr]
+
+
+def test_two_chats_of_one_name_have_an_undo_each_that_stays(two_chats: User) -> None:
+    user, side = two_chats, two_chats.chat.sidebar
+    for summary in user.chats:
+        user.controller.rename(summary.id, "Same")
+    user.settled()
+    side.focus_list()
+    for left in (1, 0):
+        user.press("Delete")
+        user.wait(lambda left=left: len(user.chats) == left)  # type: ignore[misc]
+        user.settled()
+    assert [notice.text for notice in user.notices] == ["Deleted “Same”."] * 2
+    assert all(notice.button is not None for notice in user.notices)
+
+
 @menus
 def test_the_menu_of_a_chat_deletes_and_exports(two_chats: User) -> None:
     user, side = two_chats, two_chats.chat.sidebar
@@ -163,7 +214,7 @@ def test_the_menu_of_a_chat_deletes_and_exports(two_chats: User) -> None:
     assert list(actions) == ["Rename", "Export as Markdown…", "Export as JSON…", "Delete"]
     side.menu.close()
     actions["Delete"].trigger()
-    user.notice("deleted")
+    user.notice("Deleted")
     user.settled()
     assert len(user.chats) == 1
 
@@ -203,9 +254,18 @@ def test_all_chats_go_out_and_come_in_again(two_chats: User, tmp_path: Path) -> 
     assert json.loads((tmp_path / "all.json").read_text("utf-8"))
     actions["Import chats…"].trigger()
     user.choose_file(tmp_path / "all.json")
-    user.notice("2 chats were read in")
+    user.notice("0 imported, 2 were here already")
     user.settled()
-    assert sorted(titles(user)) == sorted([ANIMALS, FOX] * 2)
+    assert sorted(titles(user)) == sorted([ANIMALS, FOX])
+    user.back()
+    side.focus_list()
+    user.press("Delete")
+    user.wait(lambda: len(user.chats) == 1)
+    actions["Import chats…"].trigger()
+    user.choose_file(tmp_path / "all.json")
+    user.notice("1 imported, 1 were here already")
+    user.settled()
+    assert sorted(titles(user)) == sorted([ANIMALS, FOX])
 
 
 def test_a_file_that_is_no_export_is_refused_with_a_sentence(user: User, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from support.desk import ENDLESS, STORY, endless_pair
 from support.handset import Pair
 from support.windows import User, opened, window
 from tandem import settings
+from tandem.hardware import machine
+from tandem.ui.i18n import size
 from tandem.ui.shortcuts import ShortcutsDialog
 
 PAGES = ("chat", "models", "compare", "settings")
@@ -41,6 +44,32 @@ def lightness(user: User, page: str) -> list[int]:
     image = user.window.grab().toImage()
     places = [QPoint(4, image.height() // 2), QPoint(image.width() - 8, image.height() - 8)]
     return [QColor(image.pixel(place)).lightness() for place in places]
+
+
+def test_free_memory_is_read_again_each_time_a_page_that_tells_it_is_shown(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = machine.read()
+    free = [1 << 30]
+    monkeypatch.setattr(machine, "read", lambda: dataclasses.replace(here, memory_free=free[0]))
+    user.press("Ctrl+2")
+    user.wait(lambda: size(1 << 30) in user.window.pages.models.here.text())
+    user.press("Ctrl+1")
+    free[0] = 2 << 30
+    user.press("Ctrl+2")
+    user.wait(lambda: size(2 << 30) in user.window.pages.models.here.text())
+
+
+def test_deleted_chats_are_removed_from_the_settings(user: User) -> None:
+    user.ask()
+    user.chat.sidebar.focus_list()
+    user.press("Delete")
+    user.notice("Deleted")
+    user.press("Ctrl+4")
+    user.window.pages.settings.data.purge.click()
+    user.notice("removed for good")
+    user.settled()
+    assert user.chats == []
 
 
 def test_the_theme_changes_at_once_on_every_page(user: User) -> None:

@@ -120,7 +120,7 @@ def failed_answer(user: User) -> None:
 
 
 def notices(user: User) -> None:
-    user.controller.notice.emit(Notice("info", "The chat was deleted.", "", "undo-delete", "Undo", 1))
+    user.controller.notice.emit(Notice("info", "Deleted “Foxes”.", "", "undo-delete", "Undo", 1))
     user.controller.notice.emit(Notice("warn", "Something of weight. " * 6, "This is what can be done about it."))
     user.controller.notice.emit(Notice("bad", "The engine crashed.", "Try again.", "load-again", "Load again"))
 

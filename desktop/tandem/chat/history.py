@@ -7,6 +7,7 @@ has changed nothing. One `History` is used from one thread.
 from __future__ import annotations
 
 import functools
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +16,12 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
-from tandem.chat import search
+from tandem.chat import purge, search
 from tandem.chat.conversation import Conversation, Hit, Node, Summary, Tree, shown_leaf, storable
 from tandem.chat.errors import Gone, StoreDamaged
+from tandem.chat.known import Known
 from tandem.chat.migrate import Migration
-from tandem.chat.rows import CONVERSATION, NODE, insert_conversation, insert_node, node_of, update_node
+from tandem.chat.rows import CONVERSATION, NODE, insert_conversation, insert_node, kept_node, node_of, update_node
 from tandem.chat.store import Database, open_database
 from tandem.chat.title import one_line
 from tandem.paths import data_dir
@@ -49,10 +51,11 @@ class Opened(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """How much was added."""
+    """How much was added, and how many chats were not because they are here already."""
 
     chats: int
     messages: int
+    known: int = 0
 
 
 def file() -> Path:
@@ -174,9 +177,11 @@ class History:
         """Gives a chat another title."""
         self._change("UPDATE conversation SET title = ? WHERE id = ? AND deleted_at IS NULL", _title(title), number)
 
-    def delete(self, number: int) -> None:
-        """Takes a chat out of the list; `restore` brings it back for a day."""
-        self._change("UPDATE conversation SET deleted_at = ? WHERE id = ?", self._clock(), number)
+    def delete(self, number: int) -> str:
+        """Takes a chat out of the list, and returns its title; `restore` brings it back for a day."""
+        with self._database.transaction() as connection:
+            self._change("UPDATE conversation SET deleted_at = ? WHERE id = ?", self._clock(), number)
+            return str(connection.execute("SELECT title FROM conversation WHERE id = ?", (number,)).fetchone()[0])
 
     def restore(self, number: int) -> None:
         """Brings a deleted chat back; without effect on one that is not deleted."""
@@ -195,21 +200,18 @@ class History:
         """
         until = time.monotonic() + seconds
         with self._database.guarded() as connection:
-            due = connection.execute(
-                "SELECT id FROM conversation WHERE deleted_at <= ? ORDER BY deleted_at", (self._clock() - older_than_s,)
-            ).fetchall()
-        removed = 0
-        for (number,) in due:
+            due = purge.due(connection, self._clock() - older_than_s)
+        for removed, number in enumerate(due, 1):
             with self._database.transaction() as connection:
-                rows = connection.execute("SELECT id, text FROM node WHERE conversation = ?", (number,)).fetchall()
-                for node, text in rows:
-                    search.take_out(connection, node, text)
-                connection.execute("UPDATE conversation SET active = NULL WHERE id = ?", (number,))
-                connection.execute("DELETE FROM node WHERE conversation = ?", (number,))
-                connection.execute("DELETE FROM conversation WHERE id = ?", (number,))
-            removed += 1
+                purge.remove(connection, number)
             if time.monotonic() >= until:
-                break
+                return removed
+        return len(due)
+
+    def purge_now(self) -> int:
+        """Removes all deleted chats, so that nothing of their texts is left in the file; returns how many."""
+        removed = self.purge(older_than_s=0, seconds=math.inf)
+        self._wipe()
         return removed
 
     # Messages
@@ -224,7 +226,7 @@ class History:
         Returns:
             The message as it is kept, with its id.
         """
-        kept = _kept(msgspec.structs.replace(node, created=node.created or self._clock()))
+        kept = kept_node(msgspec.structs.replace(node, created=node.created or self._clock()))
         with self._database.transaction() as connection:
             if not connection.execute(
                 "SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NULL", (kept.conversation,)
@@ -244,7 +246,7 @@ class History:
         Returns:
             The message as it is kept.
         """
-        kept = _kept(node)
+        kept = kept_node(node)
         with self._database.transaction() as connection:
             row = connection.execute("SELECT text FROM node WHERE id = ?", (kept.id,)).fetchone()
             if row is None:
@@ -329,27 +331,31 @@ class History:
     # Whole chats
 
     def bring_in(self, chats: Iterable[tuple[Conversation, Sequence[Node]]]) -> Changes:
-        """Adds whole chats under new ids, all or none; what is there stays as it is.
+        """Adds whole chats under new ids, all or none, but for those that are here; what is there stays as it is.
 
         Args:
             chats: Their messages' ids and parents refer to each other, a parent's being smaller. They are trusted to
                 be as `tandem.chat.export` checks them.
         """
-        done_chats = done_messages = 0
+        done_chats = done_messages = skipped = 0
         with self._database.transaction() as connection:
+            known = Known(connection)
             for conversation, nodes in chats:
+                if known.holds(conversation, _title(conversation.title), nodes):
+                    skipped += 1
+                    continue
                 kept = self._make(msgspec.structs.replace(conversation, active=None))
                 ids: dict[int | None, int] = {}
                 for node in sorted(nodes, key=lambda node: node.id):
                     parent = None if node.parent is None else ids[node.parent]
                     state = "interrupted" if node.state == "streaming" else node.state
                     new = msgspec.structs.replace(node, conversation=kept.id, parent=parent, state=state)
-                    ids[node.id] = self._insert(_kept(new)).id
+                    ids[node.id] = self._insert(kept_node(new)).id
                 leaf = shown_leaf(Tree(nodes), conversation.active)
                 connection.execute("UPDATE conversation SET active = ? WHERE id = ?", (ids.get(leaf), kept.id))
                 done_chats += 1
                 done_messages += len(nodes)
-        return Changes(done_chats, done_messages)
+        return Changes(done_chats, done_messages, skipped)
 
     # Inside
 
@@ -378,6 +384,11 @@ class History:
         return kept
 
     @_mending
+    def _wipe(self) -> None:
+        with self._database.guarded() as connection:
+            purge.wipe(connection)
+
+    @_mending
     def _catch_up(self) -> None:
         with self._database.transaction() as connection:
             search.catch_up(connection, _BUDGET_S)
@@ -385,14 +396,3 @@ class History:
 
 def _title(title: str) -> str:
     return one_line(storable(title))[:LONGEST_TITLE].rstrip()
-
-
-def _kept(node: Node) -> Node:
-    """The message with texts that can be stored."""
-    return msgspec.structs.replace(
-        node,
-        text=storable(node.text),
-        thought=storable(node.thought),
-        problem=storable(node.problem),
-        remedy=storable(node.remedy),
-    )

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from tandem.chat.conversation import Conversation, Figures, Node, Run
+from tandem.chat.conversation import Conversation, Figures, Node, Run, storable
 
 CONVERSATION: Final = "id, title, created, updated, active, draft, system"
 """Columns, in the order of `Conversation`."""
@@ -115,3 +115,14 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: object) -> _T | None:
         return decoder.decode(data) if isinstance(data, str) else None
     except (msgspec.MsgspecError, UnicodeEncodeError):
         return None
+
+
+def kept_node(node: Node) -> Node:
+    """The message with texts that can be stored."""
+    return msgspec.structs.replace(
+        node,
+        text=storable(node.text),
+        thought=storable(node.thought),
+        problem=storable(node.problem),
+        remedy=storable(node.remedy),
+    )

@@ -24,6 +24,7 @@ from tandem.engine.gguf_header import (
     AGAIN,
     CHOOSE,
     FINISH,
+    ONLY_NAMED,
     PAIR_LIMIT,
     TENSOR_LIMIT,
     TENSOR_TYPES,
@@ -181,7 +182,8 @@ def _require_file(mode: int, name: str) -> None:
 def _refuse_other_format(header: Header, start: bytes) -> NoReturn:
     if len(start) < 4 and b"GGUF".startswith(start):
         header.truncated(24)
-    what, remedy = "is not a GGUF file", CHOOSE
+    named = header.name.lower().endswith(".gguf")
+    what, remedy = "is not a GGUF file", ONLY_NAMED if named else CHOOSE
     if start.lstrip()[:1] == b"<":
         what, remedy = "is a web page, not a GGUF file", "Download it again; a login page may have answered instead."
     elif start.startswith(b"version https://git-lfs"):

@@ -37,6 +37,7 @@ TOKEN_BLOCK: Final = 64
 AGAIN: Final = "Download or copy the file again."
 FINISH: Final = "Let the download finish, or download the file again."
 CHOOSE: Final = "Choose a .gguf file."
+ONLY_NAMED: Final = "Only its name ends in .gguf; its content is something else. Get the file again, or choose another."
 
 _CHUNK: Final = 1 << 20
 _INT64_MAX: Final = (1 << 63) - 1
@@ -96,7 +97,8 @@ class Header:
 
     def __init__(self, file: io.FileIO, size: int, name: str) -> None:
         self.size = size
-        self._file, self._name = file, name
+        self.name = name
+        self._file = file
         self._buffer, self._at, self._start = b"", 0, 0  # position in the file = _start + _at
         self._strings_left = ARRAY_STRINGS_LIMIT
 
@@ -107,14 +109,14 @@ class Header:
 
     def corrupt(self, what: str, remedy: str = AGAIN, fault: ModelFault = "corrupt") -> NoReturn:
         """Raises ModelError: the file is damaged by `what`, or, with another fault, the file `what`."""
-        sentence = f"{self._name} is damaged: {what}." if fault == "corrupt" else f"{self._name} {what}."
+        sentence = f"{self.name} is damaged: {what}." if fault == "corrupt" else f"{self.name} {what}."
         raise ModelError(fault, sentence, remedy, f"near byte {self.position}")
 
     def truncated(self, needed: int) -> NoReturn:
         """Raises ModelError: the file has fewer than the `needed` bytes."""
         raise ModelError(
             "truncated",
-            f"{self._name} is incomplete: it has {self.size:,} bytes and needs at least {needed:,}.",
+            f"{self.name} is incomplete: it has {self.size:,} bytes and needs at least {needed:,}.",
             FINISH,
             f"header read up to byte {self.position}",
         )

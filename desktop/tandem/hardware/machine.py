@@ -7,6 +7,7 @@ memory, but a pass over weights that do not stay is read from disk again, and th
 
 from __future__ import annotations
 
+import functools
 import platform
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -66,6 +67,10 @@ class Need:
         full_layers: Layers with a KV cache over the whole context.
         sliding_layers: Layers with a KV cache over a window.
         kv_heads: Key-value heads of each.
+        host: Where the files lie, for people to look; Tandem itself asks nothing there.
+        repository: Their place there.
+        target_file: The target's file.
+        drafter_file: The drafter's file.
     """
 
     key: str
@@ -75,6 +80,10 @@ class Need:
     full_layers: int
     sliding_layers: int
     kv_heads: int
+    host: str
+    repository: str
+    target_file: str
+    drafter_file: str
 
     @property
     def weights(self) -> int:
@@ -100,8 +109,32 @@ class Need:
 # xbill9/gemma-4-E4B-it-qat-q4_0-exact-gguf); their drafters are given there as 59.2 and 59.7 MB.
 # Layers and heads: of the models' own configuration.
 NEEDS: Final = (
-    Need("e2b", "Gemma 4 E2B", 2_620_370_912, 59_200_000, full_layers=3, sliding_layers=12, kv_heads=1),
-    Need("e4b", "Gemma 4 E4B", 4_215_695_712, 59_700_000, full_layers=4, sliding_layers=20, kv_heads=2),
+    Need(
+        "e2b",
+        "Gemma 4 E2B",
+        2_620_370_912,
+        59_200_000,
+        full_layers=3,
+        sliding_layers=12,
+        kv_heads=1,
+        host="huggingface.co",
+        repository="unsloth/gemma-4-E2B-it-qat-GGUF",
+        target_file="gemma-4-E2B-it-qat-UD-Q4_K_XL.gguf",
+        drafter_file="mtp-gemma-4-E2B-it.gguf",
+    ),
+    Need(
+        "e4b",
+        "Gemma 4 E4B",
+        4_215_695_712,
+        59_700_000,
+        full_layers=4,
+        sliding_layers=20,
+        kv_heads=2,
+        host="huggingface.co",
+        repository="unsloth/gemma-4-E4B-it-qat-GGUF",
+        target_file="gemma-4-E4B-it-qat-UD-Q4_K_XL.gguf",
+        drafter_file="mtp-gemma-4-E4B-it.gguf",
+    ),
 )
 """The two pairs that Tandem is made for."""
 
@@ -122,18 +155,25 @@ def best(machine: Machine) -> Need | None:
     return None
 
 
-def read() -> Machine:
-    """Asks the system; takes about a second."""
-    # Imported here: the window knows these types before it shows, and these modules take 40 ms to load.
+@functools.cache
+def _processor() -> str:
+    """Its name, which takes a second to find and never changes."""
     import cpuinfo
+
+    name = cpuinfo.get_cpu_info().get("brand_raw") or platform.processor() or platform.machine()
+    return " ".join(str(name).split())
+
+
+def read() -> Machine:
+    """Asks the system; takes about a second for the first time, and next to nothing after that."""
+    # Imported here: the window knows these types before it shows, and these modules take 40 ms to load.
     import psutil
 
     from tandem.engine.threads import allowed_cpus
 
     memory = psutil.virtual_memory()
-    name = cpuinfo.get_cpu_info().get("brand_raw") or platform.processor() or platform.machine()
     return Machine(
-        cpu=" ".join(str(name).split()),
+        cpu=_processor(),
         cores=psutil.cpu_count(logical=False),
         cpus=allowed_cpus(),
         memory_total=int(memory.total),

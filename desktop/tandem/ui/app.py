@@ -24,6 +24,7 @@ from tandem.ui.single import SingleInstance
 from tandem.ui.theme import ThemeManager
 from tandem.ui.window import MainWindow
 
+_DRESS_MS: Final = 60
 SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -55,6 +56,10 @@ class Application(QObject):
         self.controller.threads.faults.install()
         self.window = MainWindow(self.manager, self.controller)
         self.window.restore(found.settings.geometry)
+        self._dress = QTimer(self)  # restyling takes a while: of several changes in a row only the last is worn
+        self._dress.setSingleShot(True)
+        self._dress.setInterval(_DRESS_MS)
+        self._dress.timeout.connect(self._put_on)
         self.controller.settings_changed.connect(self._wear)
         self.window.gone.connect(app.quit)
 
@@ -71,10 +76,13 @@ class Application(QObject):
         """
         return self.controller.join()
 
+    def _put_on(self) -> None:
+        self.manager.apply(self._app, self._worn.theme, self._worn.text_scale)
+
     def _wear(self, changed: Settings) -> None:
         before, self._worn = self._worn, changed
         if (changed.theme, changed.text_scale) != (before.theme, before.text_scale):
-            self.manager.apply(self._app, changed.theme, changed.text_scale)
+            self._dress.start()
         if changed.language != before.language:
             i18n.install(self._app, changed.language)
 

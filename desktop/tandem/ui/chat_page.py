@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +13,13 @@ from tandem.chat.conversation import Conversation, Node
 from tandem.chat.export import Form
 from tandem.settings import PairChoice, Settings
 from tandem.ui.chat_dialogs import export_dialog, import_dialog, link_box
+from tandem.ui.chat_notices import ChatNotices
 from tandem.ui.chat_welcome import Suggestions
 from tandem.ui.composer import Composer
 from tandem.ui.controller import Controller
 from tandem.ui.errors_text import localised
 from tandem.ui.header import Header
-from tandem.ui.kit import Notices, divider, spaced
+from tandem.ui.kit import divider, spaced
 from tandem.ui.load_bar import LoadBar
 from tandem.ui.session_state import DrafterState, LoadState, Notice, PairState
 from tandem.ui.shortcuts import SHORTCUTS
@@ -30,7 +30,6 @@ from tandem.ui.welcome import WelcomePage
 
 SIDEBAR: Final = 248
 """Widest list of chats, in pixels at 100 %; it takes a third of a narrow page."""
-_NOTICE_S: Final = 8.0
 
 
 class ChatPage(QWidget):
@@ -65,7 +64,7 @@ class ChatPage(QWidget):
         self.transcript = Transcript(manager)
         self.suggestions = Suggestions(manager)
         self.welcome = WelcomePage(manager)
-        self.notices = Notices(manager)
+        self.notices = ChatNotices(manager, self.perform)
         self.composer = Composer(manager)
         self.body = QStackedWidget()
         for part in (self.transcript, self.suggestions, self.welcome):
@@ -105,12 +104,7 @@ class ChatPage(QWidget):
 
     def show_notice(self, notice: Notice) -> None:
         """Shows a message above the composer."""
-        text = f"{notice.text} {notice.remedy}".strip()
-        act: Callable[[], object] | None = None
-        if notice.action:
-            act = lambda: self.perform(notice)  # noqa: E731 - it needs the notice
-        seconds = 0.0 if notice.sticky else _NOTICE_S
-        self.notices.show_notice(text, notice.kind, notice.action_text, act, seconds)
+        self.notices.tell(notice)
 
     def perform(self, notice: Notice) -> None:
         """Does what a message's button says."""
@@ -289,9 +283,12 @@ class ChatPage(QWidget):
 
     def _show_pair(self, state: PairState) -> None:
         self.header.set_pair(state)
+        if state.kind == "loaded":
+            self.notices.loaded()
         if state.kind in ("loading", "loaded") and self.body.currentWidget() is self.welcome:
             self.body.setCurrentWidget(self.suggestions)
             self._show_body()
+        self.suggestions.set_demo(state.kind != "none" and state.choice.kind == "demo")
         thinks = state.loaded is not None and state.loaded.switches_thinking
         reason = "" if thinks or state.loaded is None else self.tr("This model cannot think first.")
         self.composer.set_thinking(thinks, self._controller.settings.thinking, reason)
@@ -323,6 +320,7 @@ class ChatPage(QWidget):
         side.hit_opened.connect(self._open_hit)
         side.rename_requested.connect(control.rename)
         side.delete_requested.connect(control.delete)
+        side.undo_delete_requested.connect(control.undo_delete)
         side.export_requested.connect(self.export)
         side.export_all_requested.connect(lambda kind: self.export(None, kind))
         side.import_requested.connect(self.import_chats)
@@ -383,6 +381,9 @@ class ChatPage(QWidget):
         control = self._controller
         if what == "edit":
             self._begin_edit(node)
+        elif what == "edit-question":
+            answer = control.node(node)
+            self._begin_edit(node if answer is None or answer.parent is None else answer.parent)
         elif what == "regenerate":
             control.regenerate(node)
         elif what in ("previous", "next"):

@@ -15,11 +15,11 @@ from tandem.ui.theme import ThemeManager
 
 IDEAS: Final = (
     str(QT_TRANSLATE_NOOP("Suggestions", "Write a Python function that checks if a number is prime.")),
-    str(QT_TRANSLATE_NOOP("Suggestions", "List seven animals.")),
-    str(QT_TRANSLATE_NOOP("Suggestions", "Tell me a short story about a fox.")),
-    str(QT_TRANSLATE_NOOP("Suggestions", "Return a JSON object for Alice, who is 30 years old and lives in Paris.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "List some animals.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "Tell me a short story about an animal.")),
+    str(QT_TRANSLATE_NOOP("Suggestions", "Hello! Who are you?")),
 )
-"""Code, a list, a story, data: kinds of text that differ in how well they can be guessed."""
+"""Code, a list, a story, small talk: kinds of text that differ in how well they can be guessed."""
 
 _WIDTH: Final = 620
 _LEAST: Final = 120
@@ -82,6 +82,7 @@ class Suggestions(QWidget):
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._manager = manager
+        self._demo = False
         self._picture = QLabel()
         self._title = label(size="title", bold=True, wrap=True)
         self._text = label(role="muted", wrap=True)
@@ -106,13 +107,20 @@ class Suggestions(QWidget):
     def retranslate(self) -> None:
         """Sets every text anew."""
         self._title.setText(self.tr("What shall we talk about?"))
-        self._text.setText(
-            self.tr(
-                "Everything stays on this machine. The drafter guesses ahead; under each answer you see what it saved."
-            )
+        text = self.tr(
+            "Everything stays on this machine. The drafter guesses ahead; under each answer you see what it saved."
         )
+        if self._demo:
+            text = self.tr("The demo pair shows how drafting works. What it says is not clever.")
+        self._text.setText(text)
         for place, idea in enumerate(self.ideas):
             idea.set_whole(QCoreApplication.translate("Suggestions", IDEAS[place]))
+
+    def set_demo(self, demo: bool) -> None:
+        """Whether the built-in pair answers: of that nobody should expect much."""
+        if demo != self._demo:
+            self._demo = demo
+            self.retranslate()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Follows the language."""

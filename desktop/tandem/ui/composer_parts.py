@@ -157,6 +157,8 @@ class Bar(QWidget):
 
     def _retheme(self) -> None:
         theme = self._manager.theme
+        # The field of text arranges its column anew while that is being arranged, and what was squeezed would stay so.
+        self.setMinimumHeight(theme.control.height)
         edge = theme.px(16)
         self._picture.setPixmap(icons.pixmap(self._icon, "muted", edge, self.devicePixelRatioF(), theme))
         self._elide()

@@ -15,6 +15,7 @@ from tandem import settings
 from tandem.chat.conversation import Conversation, Node
 from tandem.chat.export import Form
 from tandem.settings import PairChoice, Settings
+from tandem.ui import i18n
 from tandem.ui.controller_answer import Answers
 from tandem.ui.controller_chats import Chats
 from tandem.ui.controller_files import ChatFiles
@@ -195,7 +196,10 @@ class Controller(ControllerSignals):
         """
         if how == "smaller-context":
             loaded = self.pairs.last_context or self.settings.context or 2 * LEAST_CONTEXT
-            self.change_settings(context=max(LEAST_CONTEXT, loaded // 2))
+            smaller = max(LEAST_CONTEXT, loaded // 2)
+            self.change_settings(context=smaller)
+            text = self.tr("The context is now {n} tokens. Settings › Engine changes it.")
+            self.notice.emit(Notice("info", text.format(n=i18n.number(smaller))))
             self.load_pair(self.settings.pair)
         self.regenerate(node, False if how == "without-drafter" else None)
 

@@ -19,6 +19,8 @@ from tandem.ui.session_state import Notice
 from tandem.ui.store_worker import StoreWorker
 
 _REMEMBERED: Final = 16
+_LONGEST_NAME: Final = 60
+"""Most characters of a title in a message."""
 
 
 class Chats(QObject):
@@ -49,6 +51,7 @@ class Chats(QObject):
         self._store = store
         self._opening = 0  # counts what was asked to be shown, so that only the last is
         self._known: OrderedDict[int, Node] = OrderedDict()
+        self._deleting: set[int] = set()
         self._deleted: list[int] = []
         self._draft_problem = ""
         self._draft_due = True  # a new chat's unsent text was not shown since it became one
@@ -169,16 +172,25 @@ class Chats(QObject):
 
     def delete(self, chat: int) -> None:
         """Deletes a chat; the notice offers to undo it."""
+        if chat in self._deleting or chat in self._deleted:
+            return  # the list does not show yet that it is gone
 
-        def on_deleted(_: object) -> None:
+        def on_deleted(title: str) -> None:
+            self._deleting.discard(chat)
             self._deleted.append(chat)
             if self.current == chat:
                 self.new()
             self.refresh()
-            text = self.tr("The chat was deleted.")
+            name = title if len(title) <= _LONGEST_NAME else f"{title[: _LONGEST_NAME - 1].rstrip()}…"
+            text = self.tr("Deleted “{title}”.").format(title=name or self.tr("New chat"))
             self.notice.emit(Notice("info", text, "", "undo-delete", self.tr("Undo"), chat))
 
-        self._store.ask(lambda history: history.delete(chat), on_deleted, self._tell_and_refresh)
+        def on_kept(error: TandemError) -> None:
+            self._deleting.discard(chat)
+            self._tell_and_refresh(error)
+
+        self._deleting.add(chat)
+        self._store.ask(lambda history: history.delete(chat), on_deleted, on_kept)
 
     def undo_delete(self, chat: int | None = None) -> None:
         """Brings a deleted chat back and shows it; None takes the one deleted last."""
@@ -187,14 +199,23 @@ class Chats(QObject):
                 return
             chat = self._deleted[-1]
         restored = chat
+        if restored in self._deleted:
+            self._deleted.remove(restored)  # at once: asked again, it is the one before
 
         def on_restored(_: object) -> None:
-            if restored in self._deleted:
-                self._deleted.remove(restored)
             self.refresh()
             self.open(restored)
 
-        self._store.ask(lambda history: history.restore(restored), on_restored, self.tell)
+        def on_not_restored(error: TandemError) -> None:
+            if not isinstance(error, Gone):
+                self._deleted.append(restored)
+            self.tell(error)
+
+        self._store.ask(lambda history: history.restore(restored), on_restored, on_not_restored)
+
+    def forget_deleted(self) -> None:
+        """The deleted chats are gone for good."""
+        self._deleted.clear()
 
     def search(self, text: str) -> None:
         """Searches titles and messages; blank text ends the search."""

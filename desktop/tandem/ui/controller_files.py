@@ -13,6 +13,7 @@ from tandem.chat.conversation import Conversation, Node, Summary
 from tandem.chat.export import Form
 from tandem.chat.history import Changes, History
 from tandem.chat.markdown import Labels
+from tandem.ui import i18n
 from tandem.ui.controller_chats import Chats
 from tandem.ui.session_state import Notice
 from tandem.ui.store_worker import GaveUp, StoreWorker
@@ -73,9 +74,22 @@ class ChatFiles(QObject):
 
         def done(added: Changes) -> None:
             self._chats.refresh()
-            self.notice.emit(Notice("good", self.tr("%n chat(s) were read in.", "", added.chats)))
+            text = self.tr("%n chat(s) were read in.", "", added.chats)
+            if added.known:
+                text = self.tr("{n} imported, {m} were here already.")
+                text = text.format(n=i18n.number(added.chats), m=i18n.number(added.known))
+            self.notice.emit(Notice("good" if added.chats or not added.known else "info", text))
 
         self._submit(job, done)
+
+    def purge_deleted(self) -> None:
+        """Removes the deleted chats for good."""
+
+        def done(removed: int) -> None:
+            self._chats.forget_deleted()
+            self.notice.emit(Notice("good", self.tr("%n deleted chat(s) removed for good.", "", removed)))
+
+        self._submit(lambda history: history.purge_now(), done)
 
     def _submit(self, job: Callable[[History], _T], done: Callable[[_T], None]) -> None:
         def run(history: History) -> _T | None:

@@ -11,6 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal, Slot
 
 from tandem import paths
+from tandem.engine.gguf_header import printable
 from tandem.engine.protocol import DeviceInfo, Done, Hello, Load, Loaded, Pass, Progress
 from tandem.errors import EngineDied, ModelError, TandemError, UsageError
 from tandem.settings import PairChoice, Settings
@@ -256,14 +257,23 @@ def make_load(request: int, choice: PairChoice, settings: Settings) -> Load:
         raise ModelError("missing", "No model file is chosen.", "Choose one on the page Models.")
     return Load(
         id=request,
-        target=os.fsencode(target),
-        drafter=None if drafter is None else os.fsencode(drafter),
+        target=_encoded(target),
+        drafter=None if drafter is None else _encoded(drafter),
         method="none" if drafter is None else "mtp",
         context=settings.context,
         threads=settings.threads,
         device=settings.device,
         kv_type=settings.kv_type,
     )
+
+
+def _encoded(path: str | Path) -> bytes:
+    """A path as the system has it; one that no file can have names none."""
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError as error:
+        sentence = f"There is no file {printable(os.path.basename(path))}."  # noqa: PTH119  (it need not be a path)
+        raise ModelError("missing", sentence, "Check the path.", str(error)) from error
 
 
 def _load_options(settings: Settings) -> tuple[object, ...]:

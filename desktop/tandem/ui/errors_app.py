@@ -72,7 +72,7 @@ SENTENCES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "This pair has no drafter."),
     QT_TRANSLATE_NOOP("Errors", "Choose a drafter that belongs to the model."),
     QT_TRANSLATE_NOOP("Errors", "Hardly any draft is accepted, so the drafter costs more than it gives."),
-    QT_TRANSLATE_NOOP("Errors", "Turn it off, or choose a drafter made for this model."),
+    QT_TRANSLATE_NOOP("Errors", "Turn it off, lower the temperature, or choose a drafter made for this model."),
     QT_TRANSLATE_NOOP("Errors", "The drafter is loaded, but no draft came from it."),
     QT_TRANSLATE_NOOP("Errors", "Load the pair again, or choose another drafter."),
 )

@@ -13,6 +13,10 @@ SENTENCES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "Choose a .gguf file inside it."),
     QT_TRANSLATE_NOOP("Errors", "{name} is a device or a pipe, not an ordinary file."),
     QT_TRANSLATE_NOOP("Errors", "Choose a .gguf file."),
+    QT_TRANSLATE_NOOP(
+        "Errors",
+        "Only its name ends in .gguf; its content is something else. Get the file again, or choose another.",
+    ),
     QT_TRANSLATE_NOOP("Errors", "{name} is empty."),
     QT_TRANSLATE_NOOP("Errors", "Let the download finish, or download the file again."),
     QT_TRANSLATE_NOOP("Errors", "There is no file {name}."),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import html
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtCore import QCoreApplication
 
 from tandem.chat.conversation import Figures
-from tandem.engine.metrics import ChannelStats
+from tandem.engine.metrics import ChannelStats, RunStats
+from tandem.ui import i18n
+
+SHORT: Final = 20
+"""Generated tokens below which the rates of an answer say little."""
 
 
 class Definition(NamedTuple):
@@ -61,7 +65,7 @@ def definitions() -> list[Definition]:
 
 
 def figures_line(figures: Figures) -> str:
-    """The quiet line under an answer: tok/s, tokens per pass, acceptance, time to first token; what there is of it."""
+    """The quiet line under an answer: what there is of its figures, and how it was drafted; "" without figures."""
     translate, stats = QCoreApplication.translate, figures.stats
     parts = []
     if stats.decode_tok_s is not None:
@@ -72,24 +76,26 @@ def figures_line(figures: Figures) -> str:
     if stats.acceptance_rate is not None:
         parts.append(translate("Figures", "{share} accepted").format(share=_percent(stats.acceptance_rate)))
     if stats.time_to_first_token_s is not None:
-        parts.append(translate("Figures", "first token {time}").format(time=duration(stats.time_to_first_token_s)))
-    return " · ".join(parts)
+        parts.append(translate("Figures", "first token {time}").format(time=_duration(stats.time_to_first_token_s)))
+    return " · ".join([*parts, _drafting(figures)]) if parts else ""
 
 
 def figures_tip(figures: Figures) -> str:
     """Rich text: each figure with its definition, thought and answer apart, and what the answer was made with."""
-    translate, locale, stats = QCoreApplication.translate, QLocale(), figures.stats
+    translate, stats = QCoreApplication.translate, figures.stats
     values = [
         (1, _number(stats.decode_tok_s, 1)),
         (4, _number(stats.tokens_per_pass, 2)),
         (5, _percent(stats.acceptance_rate)),
-        (2, duration(stats.time_to_first_token_s)),
+        (2, _duration(stats.time_to_first_token_s)),
         (0, _number((stats.prompt_tokens - stats.cached_tokens) / stats.prefill_s, 1) if stats.prefill_s > 0 else "–"),
-        (3, locale.toString(stats.passes)),
+        (3, translate("Figures", "%n pass(es)", "", stats.passes)),
     ]
     names = definitions()
     rows = [(names[at].name, value, names[at].meaning) for at, value in values]
-    parts = [_table([(name, value, f"<i>{html.escape(meaning)}</i>") for name, value, meaning in rows])]
+    parts = [
+        _table([(name, value, f"<i>{html.escape(meaning)}</i>") for name, value, meaning in _amounts(stats) + rows])
+    ]
     if stats.accepted_at:
         shares = [_percent(hit / of) for hit, of in zip(stats.accepted_at, stats.drafted_at, strict=True) if of]
         parts.append(f"<p>{html.escape(names[6].name)}: {html.escape(', '.join(shares))}</p>")
@@ -97,29 +103,43 @@ def figures_tip(figures: Figures) -> str:
         head = ("", translate("Figures", "thought"), translate("Figures", "answer"))
         rows = [head, *_apart(stats.thought, stats.answer)]
         parts.append(_table([(name, one, f"<b>{html.escape(other)}</b>") for name, one, other in rows]))
-    made = [figures.target, *([figures.drafter] if figures.drafter else []), figures.device]
-    if figures.draft != "off" and figures.method != "none":
-        made.append(translate("Figures", "draft length {length}").format(length=figures.draft))
+    if stats.generated < SHORT:
+        words = translate("Figures", "The rates of an answer as short as this vary much from one run to the next.")
+        parts.append(f"<p>{html.escape(words)}</p>")
+    made = [figures.target, *([figures.drafter] if figures.drafter else []), figures.device, _drafting(figures)]
     made.append(translate("Figures", "seed {seed}").format(seed=figures.seed))
     return "".join([*parts, f"<p>{html.escape(' · '.join(made))}</p>"])
 
 
-def duration(seconds: float | None) -> str:
-    """A time as people read it: 85 ms, 3.2 s, 2 min 5 s; a dash for None."""
-    translate, locale = QCoreApplication.translate, QLocale()
-    if seconds is None:
-        return "–"
-    if seconds < 0.9995:
-        return translate("Figures", "{number} ms").format(number=locale.toString(round(seconds * 1000)))
-    if seconds < 59.95:
-        return translate("Figures", "{number} s").format(number=_number(seconds, 1))
-    minutes, rest = divmod(round(seconds), 60)
-    return translate("Figures", "{minutes} min {seconds} s").format(minutes=locale.toString(minutes), seconds=rest)
+def _drafting(figures: Figures) -> str:
+    """How an answer was drafted."""
+    if figures.draft == "off" or figures.method == "none":
+        return QCoreApplication.translate("Figures", "drafter off")
+    return QCoreApplication.translate("Figures", "draft length {length}").format(length=figures.draft)
+
+
+def _amounts(stats: RunStats) -> list[tuple[str, str, str]]:
+    """How much was generated and read, on which the rates rest; the cache explains a short time to first token."""
+    translate = QCoreApplication.translate
+    time = translate("Figures", "decoded in {time}").format(time=i18n.duration(stats.decode_s))
+    reused = translate("Figures", "{number} of them reused from the KV cache")
+    return [
+        (
+            translate("Figures", "generated"),
+            translate("Figures", "%n token(s)", "", stats.generated),
+            time if stats.decode_s > 0 else "",
+        ),
+        (
+            translate("Figures", "prompt"),
+            translate("Figures", "%n token(s)", "", stats.prompt_tokens),
+            reused.format(number=i18n.number(stats.cached_tokens)),
+        ),
+    ]
 
 
 def _apart(thought: ChannelStats, answer: ChannelStats) -> list[tuple[str, str, str]]:
     """The rows that compare the two; the run's first token, which no decode time belongs to, is the thought's."""
-    translate, locale = QCoreApplication.translate, QLocale()
+    translate = QCoreApplication.translate
 
     def rate(stats: ChannelStats, first: int) -> str:
         return _number((stats.generated - first) / stats.decode_s if stats.decode_s > 0 else None, 1)
@@ -131,7 +151,7 @@ def _apart(thought: ChannelStats, answer: ChannelStats) -> list[tuple[str, str, 
         return _percent(stats.accepted / stats.verified if stats.verified else None)
 
     return [
-        (translate("Figures", "tokens"), locale.toString(thought.generated), locale.toString(answer.generated)),
+        (translate("Figures", "tokens"), i18n.number(thought.generated), i18n.number(answer.generated)),
         (translate("Figures", "decode tok/s"), rate(thought, 1), rate(answer, 0)),
         (translate("Figures", "tokens per pass"), per_pass(thought), per_pass(answer)),
         (translate("Figures", "acceptance rate"), accepted(thought), accepted(answer)),
@@ -149,11 +169,12 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _number(value: float | None, digits: int) -> str:
-    # Qt takes the letter as a number in its stubs, and as a letter when it runs.
-    return "–" if value is None else QLocale().toString(value, "f", digits)  # type: ignore[call-overload]
+    return "–" if value is None else i18n.number(value, digits)
 
 
 def _percent(share: float | None) -> str:
-    if share is None:
-        return "–"
-    return QCoreApplication.translate("Figures", "{number} %").format(number=_number(share * 100, 0))
+    return "–" if share is None else i18n.percent(share)
+
+
+def _duration(seconds: float | None) -> str:
+    return "–" if seconds is None else i18n.duration(seconds)

@@ -104,8 +104,8 @@ def number(value: float, digits: int = 0) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share of 1 as per cent, with a space that does not break: 0.62 is "62 %"."""
-    return QCoreApplication.translate("Numbers", "{number}\u00a0%").format(number=number(share * 100, digits))
+    """A share of 1 as per cent: 0.62 is "62%"."""
+    return QCoreApplication.translate("Numbers", "{number}%").format(number=number(share * 100, digits))
 
 
 def size(amount: int) -> str:
@@ -114,10 +114,11 @@ def size(amount: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: "0.42 s", "3.1 s", "12 s", "3 min 5 s"."""
-    if round(seconds) >= 60:
+    """A time for people: "85 ms", "3.1 s", "12.0 s", "3 min 5 s"."""
+    if seconds < 0.9995:
+        return QCoreApplication.translate("Numbers", "{number} ms").format(number=number(seconds * 1000))
+    if seconds >= 59.95:
         minutes, rest = divmod(round(seconds), 60)
         text = QCoreApplication.translate("Numbers", "{minutes} min {seconds} s")
         return text.format(minutes=number(minutes), seconds=number(rest))
-    digits = 2 if seconds < 1 else 1 if seconds < 9.95 else 0
-    return QCoreApplication.translate("Numbers", "{seconds} s").format(seconds=number(seconds, digits))
+    return QCoreApplication.translate("Numbers", "{seconds} s").format(seconds=number(seconds, 1))

@@ -153,6 +153,17 @@ class ComboBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
 
+    def showPopup(self) -> None:  # noqa: N802 - Qt's name
+        """The list shows whole entries: Qt takes all rows for as high as the first, and another script's are higher."""
+        view = self.view()
+        # Qt takes the frame away for the box around the list, which no style sheet reaches.
+        view.setFrameShape(QFrame.Shape.StyledPanel)
+        view.ensurePolished()
+        rows = min(self.count(), self.maxVisibleItems())
+        high = sum(view.sizeHintForRow(row) for row in range(rows))
+        view.setFixedHeight(high + 2 * view.frameWidth())
+        super().showPopup()
+
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Leaves the wheel to the page."""
         if self.hasFocus():

@@ -141,6 +141,8 @@ class Notices(QWidget):
         action: str = "",
         on_action: Callable[[], object] | None = None,
         seconds: float | None = None,
+        *,
+        repeats: bool = False,
     ) -> Notice:
         """Shows a message under those already there, and has it said aloud; no more than three stay, failures longest.
 
@@ -152,10 +154,11 @@ class Notices(QWidget):
             action: A button's text, such as "Undo"; "" for none.
             on_action: Called when that button is clicked.
             seconds: How long it stays; None is 8 s, and for "bad" until it is closed. 0 is until it is closed.
+            repeats: Whether the same text again may stand beside the older one, as of two chats of one name.
         """
         self.last = (kind, text)
         for old in self.notices():
-            if old.text == text:
+            if old.text == text and not repeats:
                 self._remove(old)
         while len(shown := self.notices()) >= MOST:
             self._remove(next((old for old in shown if old.kind != "bad"), shown[0]))

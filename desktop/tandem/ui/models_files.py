@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMimeData, QSignalBlocker, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QMimeData, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
@@ -42,6 +42,7 @@ class FileField(Speaking):
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(manager, parent)
+        self._setting = False
         self.name = label(bold=True)
         self.hint = label(size="small", role="muted", wrap=True)
         self.path = QLineEdit()
@@ -79,8 +80,10 @@ class FileField(Speaking):
 
     def set_text(self, path: str) -> None:
         """Shows a path without saying that it was changed."""
-        with QSignalBlocker(self.path):
-            self.path.setText(path)
+        # Its signals are not blocked: the line's own cross comes and goes by them.
+        self._setting = True
+        self.path.setText(path)
+        self._setting = False
         self.path.setCursorPosition(len(path))
 
     def set_name(self, name: str) -> None:
@@ -129,7 +132,7 @@ class FileField(Speaking):
             self.choose(files[0])
 
     def _cleared(self, text: str) -> None:
-        if not text:  # by the cross, which edits nothing
+        if not text and not self._setting:  # by the cross, which edits nothing
             self.edited.emit()
 
 
@@ -241,7 +244,7 @@ class FilesCard(Speaking):
             if check is not None and bad:
                 text = " ".join(localised(check.sentence, check.remedy))
             elif check is not None and key == "target" and not check.target and check.drafter:
-                text, bad = self.tr("Now choose the model that this drafter was made for."), True
+                text = self.tr("Now choose the model that this drafter was made for.")
             field.set_found(text, bad)
         if self._remark:
             text = self.tr("{name} is not a GGUF file. Only GGUF files can be loaded.").format(name=self._remark)

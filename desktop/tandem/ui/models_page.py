@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from tandem.hardware.machine import NEEDS, Machine, Need
 from tandem.settings import PairChoice
 from tandem.ui.fit_view import FitView
 from tandem.ui.i18n import size
-from tandem.ui.kit import Card, PrimaryButton, QuietButton, SectionTitle, label, spaced
+from tandem.ui.kit import Card, IconButton, PrimaryButton, QuietButton, SectionTitle, label, spaced
+from tandem.ui.kit_base import announce
 from tandem.ui.models_files import FilesCard, dropped_files
 from tandem.ui.models_pair import PairCard
 from tandem.ui.page import Column, Speaking, Tiles
@@ -58,6 +59,42 @@ class DemoTile(Speaking):
         """The button."""
         self.button.setText(self.tr("In use") if self._in_use else self.tr("Use the demo pair"))
         self.button.setEnabled(not self._in_use and not self._busy)
+
+
+class Source(Speaking):
+    """Where the two files of a pair are, as text to select or copy; it opens nothing itself.
+
+    Attributes:
+        names: The place and the two files, a line each.
+        copy: Copies all three.
+    """
+
+    def __init__(self, manager: ThemeManager, need: Need, parent: QWidget | None = None) -> None:
+        super().__init__(manager, parent)
+        place = f"{need.host}/{need.repository}"
+        title = label(need.name, bold=True, wrap=True)
+        self.copy = IconButton(manager, "copy", "", size=14)
+        self.say(self.copy.set_name, lambda: self.tr("Copy address and file names"))
+        self.copy.clicked.connect(self._copy)
+        self.names = label("\n".join((place, need.target_file, need.drafter_file)), size="small", wrap=True)
+        self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.names.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard has the button
+        self.say(
+            self.names.setAccessibleName,
+            lambda: self.tr("Where to get the files of {name}").format(name=need.name),
+        )
+        head = QHBoxLayout()
+        spaced(head, manager, "xs")
+        head.addWidget(title, 1)
+        head.addWidget(self.copy)
+        column = QVBoxLayout(self)
+        spaced(column, manager, "")
+        column.addLayout(head)
+        column.addWidget(self.names)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.names.text())
+        announce(self.copy, self.tr("Copied"))
 
 
 class NeedTile(Speaking):
@@ -126,16 +163,28 @@ class ModelsPage(Speaking):
         self.pair = PairCard(manager)
         pairs = SectionTitle(manager)
         self.say(pairs.setText, lambda: self.tr("Pairs"))
-        coming = label(size="small", role="muted", wrap=True)
-        self.say(coming.setText, lambda: self.tr("Downloading Gemma 4 from within Tandem comes with the next version."))
         self.demo = DemoTile(manager)
         self.needs: Final = tuple(NeedTile(manager, need) for need in NEEDS)
         self.tiles = Tiles(manager, _TILE, 1 + len(self.needs))
         for tile in (self.demo, *self.needs):
             self.tiles.add(tile)
+        self.sources: Final = tuple(Source(manager, need) for need in NEEDS)
+        where = Card(manager)
+        where_title = SectionTitle(manager)
+        self.say(where_title.setText, lambda: self.tr("Where to get the files"))
+        coming = label(role="muted", wrap=True)
+        self.say(
+            coming.setText,
+            lambda: self.tr(
+                "Downloading Gemma 4 from within Tandem comes with the next version. Until then, get the two files "
+                "with a web browser, from Hugging Face. Tandem itself opens no connection."
+            ),
+        )
+        for part in (where_title, coming, *self.sources):
+            where.body.addWidget(part)
         self.files = FilesCard(manager)
         self.column = Column(manager, WIDTH)
-        for part in (heading, self.here, self.pair, pairs, coming, self.tiles, self.files):
+        for part in (heading, self.here, self.pair, pairs, self.tiles, where, self.files):
             self.column.body.addWidget(part)
         self.column.body.addStretch(1)
         outer = QVBoxLayout(self)

@@ -62,8 +62,7 @@ class Pages(QObject):
         self._models: ModelsPage | None = None
         self._compare: ComparePage | None = None
         self._settings: SettingsPage | None = None
-        self._machine: Machine | None = None
-        self._asked_machine = False
+        self._reading_machine = False
         controller.pair_changed.connect(self._show_pair)
         controller.loading.connect(self._show_load)
         controller.settings_changed.connect(self._show_settings)
@@ -72,9 +71,10 @@ class Pages(QObject):
 
     def page(self, name: str) -> QWidget:
         """The page "models", "compare" or "settings"."""
-        if name == "models":
-            return self.models
-        return self.compare if name == "compare" else self.settings
+        if name == "compare":
+            return self.compare
+        self.want_machine()
+        return self.models if name == "models" else self.settings
 
     @property
     def models(self) -> ModelsPage:
@@ -86,7 +86,6 @@ class Pages(QObject):
             made.check_requested.connect(self._check)
             made.set_pair(self._controller.pair)
             made.set_load(self._controller.load_state)
-            self.want_machine()
         return self._models
 
     @property
@@ -110,11 +109,11 @@ class Pages(QObject):
             made.logs_zip_requested.connect(self.logs_zip_requested)
             made.export_all_requested.connect(self.export_all_requested)
             made.import_requested.connect(self.import_requested)
+            made.purge_requested.connect(self._controller.files.purge_deleted)
             made.shortcuts_requested.connect(self.shortcuts_requested)
             made.set_settings(self._controller.settings)
             made.set_pair(self._controller.pair)
             made.set_devices(self._controller.pair.devices)
-            self.want_machine()
         return self._settings
 
     def tells(self, name: str, notice: Notice) -> bool:
@@ -122,13 +121,11 @@ class Pages(QObject):
         return name == "models" and notice.action in ("open-models", "load-again")
 
     def want_machine(self, then: Callable[[Machine], None] | None = None) -> None:
-        """Has the machine's facts read, in a worker and once; whoever shows them is told."""
+        """Has the machine's facts read, in a worker and each time, as free memory changes; who shows them is told."""
         if then is not None:
             self._waiting.append(then)
-        if self._machine is not None:
-            self._tell_machine(self._machine)
-        elif not self._asked_machine:
-            self._asked_machine = True
+        if not self._reading_machine:
+            self._reading_machine = True
             self._controller.threads.chores.submit(machine.read, self._tell_machine, self._no_machine)
 
     def save_logs(self, path: str) -> None:
@@ -155,10 +152,10 @@ class Pages(QObject):
 
     def _no_machine(self, _error: TandemError) -> None:
         """The next page that wants the facts asks again."""
-        self._asked_machine = False
+        self._reading_machine = False
 
     def _tell_machine(self, found: Machine) -> None:
-        self._machine = found
+        self._reading_machine = False
         if self._models is not None:
             self._models.set_machine(found)
         if self._settings is not None:

@@ -76,7 +76,7 @@ class PairCheck(msgspec.Struct, frozen=True):
 def check_files(target: str, drafter: str = "") -> PairCheck:
     """Reads the headers of a target and, unless it is "", a drafter; never raises for what a file holds.
 
-    Two files given the wrong way round are put right. A drafter given alone as the target moves to the drafter's place.
+    Two files given the wrong way round are put right. A file given alone in the other's place moves to its own.
     """
     asked = (target, drafter)
     found: dict[str, GgufFacts] = {}
@@ -86,7 +86,9 @@ def check_files(target: str, drafter: str = "") -> PairCheck:
             found[path] = read_facts(_path(path))
         except ModelError as error:
             problems[path] = error
-    if _is_drafter(found.get(target)) and not _is_drafter(found.get(drafter)) and drafter not in problems:
+    drafter_first = _is_drafter(found.get(target)) and not _is_drafter(found.get(drafter)) and drafter not in problems
+    model_alone = not target and drafter in found and _is_model(found[drafter])
+    if drafter_first or model_alone:
         target, drafter = drafter, target
     target_facts, drafter_facts = found.get(target), found.get(drafter)
     check = PairCheck(asked, target, drafter, _shown(target_facts), _shown(drafter_facts))
@@ -140,6 +142,15 @@ def _memory(target: GgufFacts, drafter: GgufFacts | None) -> int:
 
 def _is_drafter(facts: GgufFacts | None) -> bool:
     return facts is not None and facts.architecture == DRAFTER_ARCHITECTURE
+
+
+def _is_model(facts: GgufFacts) -> bool:
+    """Whether it is a model to chat with, which nothing but a target can be."""
+    try:
+        check_target(facts)
+    except ModelError:
+        return False
+    return True
 
 
 def _shown(facts: GgufFacts | None) -> FileFacts | None:

@@ -258,7 +258,7 @@ class DrafterMachine:
         if self._low:
             low = DrafterProblem(
                 "Hardly any draft is accepted, so the drafter costs more than it gives.",
-                "Turn it off, or choose a drafter made for this model.",
+                "Turn it off, lower the temperature, or choose a drafter made for this model.",
             )
             return DrafterState("low", self._length, acceptance, low.reason, low.remedy)
         return DrafterState("on", self._length, acceptance)

@@ -48,6 +48,7 @@ class DataSection(Section):
 
     export_all_requested = Signal(str)
     import_requested = Signal()
+    purge_requested = Signal()
     data_folder_requested = Signal()
     logs_folder_requested = Signal()
     logs_zip_requested = Signal()
@@ -70,6 +71,13 @@ class DataSection(Section):
             _Buttons(manager, [self.load]),
             lambda: self.tr("Import chats"),
             lambda: self.tr("From a JSON file of Tandem's. Chats that are here stay as they are."),
+        )
+        self.purge = self._button("trash", lambda: self.tr("Remove now"), lambda: self.tr("Remove deleted chats now"))
+        self.purge.clicked.connect(self.purge_requested)
+        self.field(
+            _Buttons(manager, [self.purge]),
+            lambda: self.tr("Deleted chats"),
+            lambda: self.tr("Kept in Tandem's file for at least a day, so that they can be brought back."),
         )
         self.folder = self._button("folder", lambda: self.tr("Open"), lambda: self.tr("Open Tandem's folder"))
         self.folder.clicked.connect(self.data_folder_requested)
@@ -112,10 +120,19 @@ class PrivacySection(Section):
                 "machine."
             ),
         )
+        self._deleted = label(size="small", role="muted", wrap=True)
+        self.say(
+            self._deleted.setText,
+            lambda: self.tr(
+                "A deleted chat stays in Tandem's file for at least a day and is removed when Tandem next starts. "
+                "“Remove now” under “Chats and files” removes it at once."
+            ),
+        )
         words = QVBoxLayout()
         spaced(words, manager, "xs")
         words.addWidget(self.statement)
         words.addWidget(self._telemetry)
+        words.addWidget(self._deleted)
         block = QWidget()
         row = QHBoxLayout(block)
         spaced(row, manager, "m", ("", "s"))

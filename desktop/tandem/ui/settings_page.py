@@ -42,6 +42,7 @@ class SettingsPage(Speaking):
         logs_zip_requested: The logs are to be saved as a zip file.
         export_all_requested: All chats are to be exported, as "markdown" or "json".
         import_requested: Chats are to be imported.
+        purge_requested: Deleted chats are to be removed for good.
         shortcuts_requested: The list of shortcuts is to be shown.
     """
 
@@ -52,6 +53,7 @@ class SettingsPage(Speaking):
     logs_zip_requested = Signal()
     export_all_requested = Signal(str)
     import_requested = Signal()
+    purge_requested = Signal()
     shortcuts_requested = Signal()
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
@@ -88,6 +90,7 @@ class SettingsPage(Speaking):
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.currentRowChanged.connect(self._go)
+        self.list.itemClicked.connect(lambda item: self._go(self.list.row(item)))  # the marked one too
         self.column.verticalScrollBar().valueChanged.connect(self._follow)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -97,6 +100,7 @@ class SettingsPage(Speaking):
         self.engine.reload_requested.connect(self.reload_requested)
         self.data.export_all_requested.connect(self.export_all_requested)
         self.data.import_requested.connect(self.import_requested)
+        self.data.purge_requested.connect(self.purge_requested)
         self.data.data_folder_requested.connect(self.data_folder_requested)
         self.data.logs_folder_requested.connect(self.logs_folder_requested)
         self.data.logs_zip_requested.connect(self.logs_zip_requested)
@@ -124,7 +128,11 @@ class SettingsPage(Speaking):
 
     def show_section(self, section: Section) -> None:
         """Scrolls to a section."""
+        self._going = True
         self.column.verticalScrollBar().setValue(self._top(section))
+        self._going = False
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(self.sections.index(section))
 
     def retranslate(self) -> None:
         """The list's texts."""
@@ -147,17 +155,20 @@ class SettingsPage(Speaking):
 
     def _go(self, row: int) -> None:
         if row >= 0:
-            self._going = True
             self.show_section(self.sections[row])
-            self._going = False
 
     def _follow(self, value: int) -> None:
-        """Marks the section at the top of what is seen; the last one at the end."""
+        """Marks the section that stands where one reads: a quarter down the page; at the ends, first and last."""
         if self._going:
             return
         bar = self.column.verticalScrollBar()
-        rows = [row for row, section in enumerate(self.sections) if self._top(section) <= value]
-        row = len(self.sections) - 1 if value == bar.maximum() else max(rows, default=0)
+        high = self.column.viewport().height()
+        lead = min(high / 4, value)
+        # Over the last page the line sinks to its foot, so that short sections at the end have their turn too.
+        last = max(1, min(high, bar.maximum()))
+        lead += (high - lead) * max(0.0, 1 - (bar.maximum() - value) / last)
+        rows = [row for row, section in enumerate(self.sections) if section.y() <= value + lead]
+        row = max(rows, default=0)
         with QSignalBlocker(self.list):
             self.list.setCurrentRow(row)
 

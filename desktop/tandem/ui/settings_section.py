@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QVBoxLayout, QWidget
 
 from tandem.settings import Settings
-from tandem.ui.kit import Card, SectionTitle, divider, spaced
+from tandem.ui.kit import Card, ComboBox, SectionTitle, divider, spaced
 from tandem.ui.page import Field, Speaking
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Section(Speaking):
         self.settings = Settings()
         self.title = SectionTitle(manager)
         self.name: Callable[[], str] = str
+        self.rows = 0
         self.card = Card(manager)
         spaced(self.card.body, manager, "xs", ("l", "s"))
         column = QVBoxLayout(self)
@@ -63,9 +64,10 @@ class Section(Speaking):
         return field
 
     def add(self, widget: QWidget) -> None:
-        """Adds anything else, under a hairline where it is not the first."""
-        if self.card.body.count():
+        """Adds anything else, under a hairline where it is not the first; a banner that comes and goes is none."""
+        if self.rows:
             self.card.body.addWidget(divider())
+        self.rows += 1
         self.card.body.addWidget(widget)
 
     def change(self, **fields: Any) -> None:
@@ -119,13 +121,12 @@ class Decimal(QDoubleSpinBox):
         self.setFixedWidth(self._manager.px(BOX))
 
 
-class Choices(QComboBox):
+class Choices(ComboBox):
     """A list of choices, each with its data."""
 
     def __init__(self, manager: ThemeManager) -> None:
         super().__init__()
         self._manager = manager
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setProperty("mayElide", True)  # a device's name may be of any length; the tooltip has all of it
         self.currentTextChanged.connect(self.setToolTip)
         manager.changed.connect(self._retheme)
@@ -148,7 +149,7 @@ class Choices(QComboBox):
 
     def showPopup(self) -> None:  # noqa: N802 - Qt's name
         """The list is as wide as its widest entry, whatever the box."""
-        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 2 * self._manager.px(16))
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + self._manager.px(16))
         super().showPopup()
 
     def _retheme(self) -> None:

@@ -11,8 +11,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from tandem.ui.kit import QuietButton, label, spaced
 from tandem.ui.page import Tiles
@@ -23,10 +33,13 @@ if TYPE_CHECKING:
 # Under a name of its own: after `QCoreApplication.translate(…)` lupdate puts the next `self.tr` into a false context.
 translate = QCoreApplication.translate
 
-_GENERAL, _CHATS, _ANSWER, _MESSAGE = "general", "chats", "answer", "message"
+_GENERAL, _SIZE, _CHATS, _ANSWER, _MESSAGE = "general", "size", "chats", "answer", "message"
+_WIDTH: Final = 760  # in pixels at 100 %
+_AROUND_ACROSS, _AROUND_DOWN = 32, 64
 _GROUPS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
         _GENERAL: lambda: translate("Shortcuts", "General"),
+        _SIZE: lambda: translate("Shortcuts", "Text size"),
         _CHATS: lambda: translate("Shortcuts", "Chats"),
         _ANSWER: lambda: translate("Shortcuts", "Answer"),
         _MESSAGE: lambda: translate("Shortcuts", "Message field"),
@@ -76,9 +89,9 @@ SHORTCUTS: Final[Mapping[str, Shortcut]] = MappingProxyType({
     "page-models": _shortcut("Ctrl+2", _GENERAL, lambda: translate("Shortcuts", "Models page")),
     "page-compare": _shortcut("Ctrl+3", _GENERAL, lambda: translate("Shortcuts", "Compare page")),
     "page-settings": _shortcut("Ctrl+4 | Ctrl+,", _GENERAL, lambda: translate("Shortcuts", "Settings page")),
-    "text-larger": _shortcut("Ctrl++ | Ctrl+=", _GENERAL, lambda: translate("Shortcuts", "Larger text")),
-    "text-smaller": _shortcut("Ctrl+-", _GENERAL, lambda: translate("Shortcuts", "Smaller text")),
-    "text-normal": _shortcut("Ctrl+0", _GENERAL, lambda: translate("Shortcuts", "Normal text size")),
+    "text-larger": _shortcut("Ctrl++ | Ctrl+=", _SIZE, lambda: translate("Shortcuts", "Larger text")),
+    "text-smaller": _shortcut("Ctrl+-", _SIZE, lambda: translate("Shortcuts", "Smaller text")),
+    "text-normal": _shortcut("Ctrl+0", _SIZE, lambda: translate("Shortcuts", "Normal text size")),
     "full-screen": _shortcut("F11", _GENERAL, lambda: translate("Shortcuts", "Full screen")),
     "shortcuts": _shortcut("F1 | Ctrl+/", _GENERAL, lambda: translate("Shortcuts", "Keyboard shortcuts")),
     "quit": _shortcut("Ctrl+Q", _GENERAL, lambda: translate("Shortcuts", "Quit")),
@@ -87,6 +100,7 @@ SHORTCUTS: Final[Mapping[str, Shortcut]] = MappingProxyType({
     "sidebar": _shortcut("Ctrl+B", _CHATS, lambda: translate("Shortcuts", "Show or hide the list of chats")),
     "rename": _shortcut("F2", _CHATS, lambda: translate("Shortcuts", "Rename the selected chat"), action=False),
     "delete": _shortcut("Del", _CHATS, lambda: translate("Shortcuts", "Delete the selected chat"), action=False),
+    "undo-delete": _shortcut("Ctrl+Z", _CHATS, lambda: translate("Shortcuts", "Undo the last delete"), action=False),
     "send": _shortcut("Enter", _MESSAGE, lambda: translate("Shortcuts", "Send"), action=False),
     "new-line": _shortcut("Shift+Enter", _MESSAGE, lambda: translate("Shortcuts", "New line"), action=False),
     "edit-last-empty": _shortcut(
@@ -118,15 +132,16 @@ class ShortcutsDialog(QDialog):
         self._manager = manager
         self._headings: list[tuple[QLabel, str]] = []
         self._rows: list[tuple[QLabel, list[QLabel], Shortcut]] = []
-        column = QVBoxLayout(self)
+        self._column_of_all = column = QVBoxLayout(self)
         spaced(column, manager, "l", "xl")
         self._title = label(size="title", bold=True)
         column.addWidget(self._title)
-        lists = Tiles(manager, 300, 2, gap="xl")
+        self._lists = lists = Tiles(manager, 300, 2, gap="xl")
         groups: dict[str, list[Shortcut]] = {}
         for shortcut in SHORTCUTS.values():
             groups.setdefault(shortcut.group, []).append(shortcut)
-        halves = ((_GENERAL, _MESSAGE), (_CHATS, _ANSWER))
+        halves = ((_GENERAL, _MESSAGE), (_CHATS, _ANSWER, _SIZE))
+        self._lists.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         for half in halves:
             lists.add(self._column({group: groups[group] for group in half}))
         self._scroll = QScrollArea()
@@ -143,11 +158,38 @@ class ShortcutsDialog(QDialog):
         foot.addStretch(1)
         foot.addWidget(self._close)
         column.addLayout(foot)
-        manager.changed.connect(self._retheme)
-        self._retheme()
         self._retranslate()
-        room = (parent.window() if parent is not None else self).screen().availableSize()
-        self.resize(QSize(manager.px(760), manager.px(560)).boundedTo(room - QSize(32, 64)))
+        self._fit()
+        self._grown = False
+        self._scroll.verticalScrollBar().rangeChanged.connect(self._grow)
+
+    def _grow(self, _least: int, most: int) -> None:
+        """Grows once by what is still out of sight: labels that break know their least height only when shown."""
+        if most > 0 and not self._grown:
+            self._grown = True
+            self.resize(self.width(), max(self.height(), min(self.height() + most, self._room().height())))
+
+    def _room(self) -> QSize:
+        """What the app's screen has for it; the window's own frame takes some."""
+        parent = self.parentWidget()
+        screen = (parent.window() if parent is not None else self).screen().availableSize()
+        return screen - QSize(_AROUND_ACROSS, _AROUND_DOWN)
+
+    def _fit(self) -> None:
+        """Is as high as what it lists, where the screen has room for it."""
+        for part in self.findChildren(QWidget):
+            part.ensurePolished()  # a label is higher with the sheet's font and padding than without
+            if (layout := part.layout()) is not None:
+                layout.invalidate()
+        theme, room = self._manager.theme, self._room()
+        width = min(theme.px(_WIDTH), room.width())
+        inner = width - 2 * theme.space.xl
+        self._lists.resize(inner, self._lists.height())
+        QApplication.sendEvent(self._lists, QResizeEvent(self._lists.size(), QSize()))  # none comes while it is hidden
+        # A scroll area never asks for all that it holds.
+        needed = max(self._lists.heightForWidth(inner), self._lists.minimumSizeHint().height())
+        rest = self._column_of_all.sizeHint().height() - self._scroll.sizeHint().height()
+        self.resize(width, min(rest + needed, room.height()))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Speaks the other language."""
@@ -177,13 +219,6 @@ class ShortcutsDialog(QDialog):
             column.addSpacing(self._manager.theme.space.s)
         column.addStretch(1)
         return made
-
-    def _retheme(self) -> None:
-        theme = self._manager.theme
-        self.setStyleSheet(
-            f'QLabel[kit="key"] {{ background: {theme.sunken}; border: 1px solid {theme.line}; '
-            f"border-radius: {theme.radius.s}px; padding: {theme.px(1)}px {theme.px(6)}px; }}"
-        )
 
     def _retranslate(self) -> None:
         self.setWindowTitle(self.tr("Keyboard shortcuts"))

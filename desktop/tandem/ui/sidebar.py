@@ -38,6 +38,7 @@ class Sidebar(QWidget):
         opened: A chat's id.
         rename_requested: A chat's id and its new name; the list shows it already.
         delete_requested: A chat's id; who listens offers the undo.
+        undo_delete_requested: The chat deleted last is to come back.
         export_requested: A chat's id and "markdown" or "json".
         import_requested: Chats from a file.
         export_all_requested: "markdown" or "json".
@@ -49,6 +50,7 @@ class Sidebar(QWidget):
     opened = Signal(int)
     rename_requested = Signal(int, str)
     delete_requested = Signal(int)
+    undo_delete_requested = Signal()
     export_requested = Signal(int, str)
     import_requested = Signal()
     export_all_requested = Signal(str)
@@ -156,6 +158,7 @@ class Sidebar(QWidget):
             part.installEventFilter(self)
         self.list.chosen.connect(self._chosen)
         self.list.delete_pressed.connect(self.delete_requested)
+        self.list.undo_pressed.connect(self.undo_delete_requested)
         self.list.menu_wanted.connect(self._open_menu)
         self.list.left_upwards.connect(self.focus_search)
         self.list.escaped.connect(self._escaped)

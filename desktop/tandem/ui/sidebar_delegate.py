@@ -220,11 +220,10 @@ class RowDelegate(QStyledItemDelegate):
         model.setData(index, cast("ComposingLineEdit", editor).text(), Qt.ItemDataRole.EditRole)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:  # noqa: ARG002, N802 - Qt's
-        """Puts the field over the row."""
+        """Puts the field over the row's whole box: nothing of the row peeps out around it."""
         rect = cast("QRect", getattr(option, "rect"))  # noqa: B009 - unknown to the stubs
-        height = min(rect.height() - 4, max(editor.sizeHint().height(), self._manager.theme.control.height))
         side = self._manager.px(8)
-        editor.setGeometry(rect.left() + side, rect.center().y() - height // 2, rect.width() - 2 * side, height)
+        editor.setGeometry(rect.adjusted(side, 1, -side, -1))
 
     def eventFilter(self, editor: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Enter ends the renaming, unless it belongs to an input method."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QWidget
 
 from tandem.ui.composer_ime import ENTER_KEYS
@@ -30,6 +30,7 @@ class ChatList(QListView):
     Signals:
         chosen: A row that was clicked, or on which Enter was pressed.
         delete_pressed: Delete was pressed on a chat (its id).
+        undo_pressed: The last delete is to be undone.
         menu_wanted: For a row, at a point of the screen.
         left_upwards: Up was pressed on the first row.
         escaped: Esc was pressed.
@@ -37,6 +38,7 @@ class ChatList(QListView):
 
     chosen = Signal(object)
     delete_pressed = Signal(int)
+    undo_pressed = Signal()
     menu_wanted = Signal(object, QPoint)
     left_upwards = Signal()
     escaped = Signal()
@@ -177,7 +179,7 @@ class ChatList(QListView):
         return self.currentIndex()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Enter opens, F2 renames, Delete deletes, Menu and Shift+F10 open the menu."""
+        """Enter opens, F2 renames, Delete deletes, Ctrl+Z undoes that, Menu and Shift+F10 open the menu."""
         row = self._chats.row(self.currentIndex())
         key, shift = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if key == Qt.Key.Key_Escape:
@@ -185,6 +187,9 @@ class ChatList(QListView):
             self.escaped.emit()
         elif key == Qt.Key.Key_Up and self.currentIndex().row() == self._chats.step(0, 1):
             self.left_upwards.emit()
+        elif event.matches(QKeySequence.StandardKey.Undo):
+            if not event.isAutoRepeat():
+                self.undo_pressed.emit()
         elif row is None:
             super().keyPressEvent(event)
         elif key in ENTER_KEYS:

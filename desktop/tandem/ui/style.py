@@ -168,6 +168,7 @@ QTextBrowser, QPlainTextEdit[kit="plain"], QTextEdit[kit="plain"], QLineEdit[kit
 }}
 QToolButton[kit="inside"] {{ padding: 0; border-radius: {t.radius.s}px; }}
 QComboBox {{ padding-right: {t.px(28)}px; }}
+QComboBox {{ combobox-popup: 0; }}
 QComboBox:on {{ background: {t.pressed}; }}
 QComboBox::drop-down {{
     subcontrol-origin: border; subcontrol-position: center right; width: {t.px(28)}px; border: none;
@@ -176,11 +177,10 @@ QComboBox::down-arrow {{ image: {_mark(t, "down")}; width: {t.px(16)}px; height:
 QComboBox::down-arrow:disabled {{ image: {_mark(t, "down-off")}; }}
 QComboBox QLineEdit {{ border: none; padding: 0; background: transparent; }}
 QComboBox QAbstractItemView {{
-    background: {t.raised}; border: none; padding: {t.px(4)}px; outline: none;
+    background: {t.raised}; border: 1px solid {t.line}; padding: {t.px(4)}px; outline: none;
     border-radius: 0; selection-background-color: {t.accent_soft}; selection-color: {t.text};
 }}
-QComboBox QAbstractItemView:focus {{ border: none; }}
-QComboBoxPrivateContainer {{ background: {t.raised}; border: 1px solid {t.line}; padding: 1px; }}
+QComboBox QAbstractItemView:focus {{ border: 1px solid {t.line}; }}
 QComboBox QAbstractItemView::item {{ min-height: {t.px(28)}px; padding: 0 {t.px(8)}px; border-radius: {t.radius.s}px; }}
 QComboBox QAbstractItemView::item:selected {{ background: {t.accent_soft}; color: {t.text}; }}
 """

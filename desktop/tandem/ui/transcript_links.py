@@ -35,10 +35,11 @@ def links_of(block: QTextBlock) -> list[Link]:
             found[-1] = last._replace(end=end, name=f"{last.name}{text}")
         else:
             found.append(Link(start, end, href, text))
-    return [link._replace(name=link.name.strip() or _tip(block, link)) for link in found]
+    return [link._replace(name=link.name.strip() or tip_of(block, link)) for link in found]
 
 
-def _tip(block: QTextBlock, link: Link) -> str:
+def tip_of(block: QTextBlock, link: Link) -> str:
+    """What is said about a link of a block that the mouse rests on; may be ""."""
     cursor = QTextCursor(block)
     cursor.setPosition(link.end)
     return cursor.charFormat().toolTip()

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QUrl, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QTextCursor, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import (
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QTextCursor,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from tandem.ui.kit import announce, draw_focus
 from tandem.ui.theme import ThemeManager
-from tandem.ui.transcript_links import Link, links_of, next_link, previous_link
+from tandem.ui.transcript_links import Link, links_of, next_link, previous_link, tip_of
 from tandem.ui.transcript_view import TranscriptView
 
 _BY_KEY: Final = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
@@ -32,18 +41,20 @@ class LinkedView(TranscriptView):
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(manager, parent)
         self._focused: QTextCursor | None = None
-        self._hovered: Link | None = None
+        self._hovered: QTextCursor | None = None  # the text may change under the mouse
         self._by_key = False
         self.anchorClicked.connect(self._clicked)
         self.viewport().setMouseTracking(True)
 
     def paint_behind(self, painter: QPainter) -> None:
         """Draws the icon that the mouse is on as one that can be used."""
-        if self._hovered is not None:
+        if self._hovered is not None and self._hovered.hasSelection():
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self.look.theme.colour("hover"))
             radius = self.look.theme.radius.s
-            painter.drawRoundedRect(self._rect_of(self._hovered.start, self._hovered.end), radius, radius)
+            painter.drawRoundedRect(
+                self._rect_of(self._hovered.selectionStart(), self._hovered.selectionEnd()), radius, radius
+            )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """The text, and the ring around what has the focus: a link, or all of it."""
@@ -97,12 +108,17 @@ class LinkedView(TranscriptView):
         if link is None:
             self._focused = None
         else:
-            self._focused = QTextCursor(self.document())
-            self._focused.setPosition(link.start)
-            self._focused.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
+            self._focused = self._cursor_on(link)
             self._show_rect(self._rect_of(link.start, link.end))
             announce(self, self.tr("{name}, link").format(name=link.name))
         self.viewport().update()
+
+    def _cursor_on(self, link: Link) -> QTextCursor:
+        """A cursor that keeps to a link, whatever is written elsewhere; without a selection when the link has gone."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(link.start)
+        cursor.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
+        return cursor
 
     def _show_rect(self, rect: QRectF) -> None:
         bar, height, gap = self.verticalScrollBar(), self.viewport().height(), self.look.theme.px(24)
@@ -169,15 +185,33 @@ class LinkedView(TranscriptView):
         super().leaveEvent(event)
         self._hover(None)
 
+    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Says what the link under the mouse does, on all of it: Qt goes by the character in front of the mouse."""
+        if event.type() != QEvent.Type.ToolTip or not isinstance(event, QHelpEvent):
+            return super().viewportEvent(event)
+        link = self._link_at(event.pos())
+        tip = tip_of(self.document().findBlock(link.start), link) if link is not None else ""
+        if link is not None and tip:
+            QToolTip.showText(event.globalPos(), tip, self.viewport(), self._rect_of(link.start, link.end).toRect())
+        else:
+            QToolTip.hideText()
+        return True
+
+    def _link_at(self, point: QPoint) -> Link | None:
+        """The link at a point of the viewport."""
+        href = self.anchorAt(point)
+        if not href:
+            return None
+        position = self.cursorForPosition(point).position()
+        block = self.document().findBlock(position)
+        return next(
+            (link for link in links_of(block) if link.href == href and link.start <= position <= link.end),
+            None,
+        )
+
     def _hover(self, point: QPoint | None) -> None:
-        found = None
-        if point is not None and self.anchorAt(point):
-            position = self.cursorForPosition(point).position()
-            block = self.document().findBlock(position)
-            found = next(
-                (link for link in links_of(block) if link.end == link.start + 1 and link.start <= position <= link.end),
-                None,
-            )
+        link = self._link_at(point) if point is not None else None
+        found = self._cursor_on(link) if link is not None and link.end == link.start + 1 else None
         if found != self._hovered:
             self._hovered = found
             self.viewport().update()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
 from tandem.chat.conversation import Node
+from tandem.errors import PromptTooLong
 from tandem.ui.kit import Menu
 from tandem.ui.theme import ThemeManager
 
@@ -61,7 +62,9 @@ def message_menu(
                 add("thinking", translate("Transcript", "Show or hide the thought"), "thought", node.id)
             if node.figures is not None:
                 add("info", translate("Transcript", "What the figures mean"), "figures", node.id)
-        if node.state == "failed":
+        if node.state == "failed" and PromptTooLong.said(node.problem):
+            add("edit", translate("Transcript", "Edit the message"), "edit-question", node.id)
+        elif node.state == "failed":
             add("bolt", translate("Transcript", "Try without the drafter"), "retry-without-drafter", node.id)
             add("chip", translate("Transcript", "Try with a smaller context"), "retry-smaller-context", node.id)
         if branch is not None:

@@ -10,8 +10,10 @@ from PySide6.QtCore import QCoreApplication, QLocale, Qt
 from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextImageFormat
 
 from tandem.chat.conversation import Node
+from tandem.errors import PromptTooLong
 from tandem.ui.errors_text import localised
-from tandem.ui.figures import duration, figures_line, figures_tip
+from tandem.ui.figures import figures_line, figures_tip
+from tandem.ui.i18n import duration
 from tandem.ui.markdown import right_to_left, visible
 from tandem.ui.transcript_blocks import pin, unpin
 from tandem.ui.transcript_look import ACTS, CHROME, GROUP, PAINT, Look, Paint, link
@@ -223,6 +225,8 @@ def failure(writer: Writer, node: Node) -> None:
         ("retry-without-drafter", translate("Transcript", "Try without the drafter")),
         ("retry-smaller-context", translate("Transcript", "Try with a smaller context")),
     ]
+    if PromptTooLong.said(node.problem):  # the same again, or less room, cannot help
+        ways = [("edit-question", translate("Transcript", "Edit the message"))]
     plain = look.chars("faint", look.theme.type.body)
     writer.block(line(look.theme.px(6)), plain)
     for at, (act, words) in enumerate(ways):

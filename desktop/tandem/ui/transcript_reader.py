@@ -89,7 +89,8 @@ class TranscriptReader(LinkedView):
         self.keeping_place(begin)
         wanted = 1.5 * self.viewport().height()
         more, loads = True, (stretch.load_up if at_end else stretch.load_down)
-        while more and bar.maximum() < wanted:
+        # A view that is not shown yet has no bar: then the number of messages ends it.
+        while more and bar.maximum() < wanted and stretch.last - stretch.first < ENOUGH:
             before = stretch.last - stretch.first
             self.keeping_place(lambda: loads(2))
             more = stretch.last - stretch.first > before

@@ -19,6 +19,8 @@ LONG_PARAGRAPH: Final = 1600
 """Characters after which a paragraph that still grows is divided; it is joined again when it ends."""
 FORCED: Final = 4000
 """Characters after which it is divided anywhere."""
+LONGEST_LEAD: Final = LONG_PARAGRAPH // 6
+"""Most characters of containers' marks that are said again before the rest of it: each piece must make it shorter."""
 OPEN_ROWS: Final = 10
 """Rows of a table that are written again while it grows."""
 SLICE: Final = 4096
@@ -186,6 +188,8 @@ class Tail:
         first, _, _ = self._text.partition("\n")
         markers = MARKERS.match(first)
         lead = markers[0] if markers else ""
+        if len(lead) > LONGEST_LEAD:
+            lead = ""
         place = _place(self._text)
         if place is None:
             return None
