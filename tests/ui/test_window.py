@@ -178,7 +178,7 @@ def test_every_shortcut_does_its_thing_wherever_the_keyboard_is(user: User, plac
         go()
         user.press(keys)
         assert control.settings.text_scale == scale
-        assert user.application.manager.scale == scale
+        user.wait(lambda scale=scale: user.application.manager.scale == scale)
     for full in (True, False):
         go()
         user.press("F11")

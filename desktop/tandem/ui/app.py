@@ -23,8 +23,9 @@ from tandem.ui.errors_text import localised
 from tandem.ui.single import SingleInstance
 from tandem.ui.theme import ThemeManager
 from tandem.ui.window import MainWindow
+from tandem.ui.workers import Throttle
 
-_DRESS_MS: Final = 60
+_DRESS_EVERY_MS: Final = 300
 SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -56,10 +57,8 @@ class Application(QObject):
         self.controller.threads.faults.install()
         self.window = MainWindow(self.manager, self.controller)
         self.window.restore(found.settings.geometry)
-        self._dress = QTimer(self)  # restyling takes a while: of several changes in a row only the last is worn
-        self._dress.setSingleShot(True)
-        self._dress.setInterval(_DRESS_MS)
-        self._dress.timeout.connect(self._put_on)
+        # Restyling takes a while: of several text sizes in a row the first is worn at once, and then only the last.
+        self._dress = Throttle(self._put_on, _DRESS_EVERY_MS, self)
         self.controller.settings_changed.connect(self._wear)
         self.window.gone.connect(app.quit)
 
@@ -81,8 +80,10 @@ class Application(QObject):
 
     def _wear(self, changed: Settings) -> None:
         before, self._worn = self._worn, changed
-        if (changed.theme, changed.text_scale) != (before.theme, before.text_scale):
-            self._dress.start()
+        if changed.theme != before.theme:
+            self._put_on()
+        elif changed.text_scale != before.text_scale:
+            self._dress.call()
         if changed.language != before.language:
             i18n.install(self._app, changed.language)
 
