@@ -12,15 +12,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import Flag, auto
-from typing import Any, Final, Literal, NamedTuple
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
-from mdit_py_plugins.texmath import texmath_plugin
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from tandem.ui.transcript_math import tidy
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 MAX_NESTING: Final = 40
 """Levels of markdown-it's tokens; a quote is one, an item of a list two."""
@@ -138,6 +136,12 @@ def _inline_parser() -> MarkdownIt:
 
 
 def _made(nesting: int) -> MarkdownIt:
+    # Only here: the parser is not needed before there is a text, and the window shall be there first.
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
+    from mdit_py_plugins.texmath import texmath_plugin
+
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": nesting})
     parser.enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline", "inline"])  # inline text is parsed by `spans`, within its limits
