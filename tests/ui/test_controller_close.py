@@ -38,12 +38,24 @@ def fresh(qtbot: QtBot) -> Iterator[Desk]:
     made.destroy()
 
 
+OTHERS: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    """Engines that other tests of the same run share do not count."""
+    OTHERS.clear()
+    OTHERS.update(child.pid for child in psutil.Process().children(recursive=True))
+
+
 def children() -> list[psutil.Process]:
     """Engines of this process; not Python's own helper process for shared resources."""
     return [
         child
         for child in psutil.Process().children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE and not any("resource_tracker" in part for part in child.cmdline())
+        if child.pid not in OTHERS
+        and child.status() != psutil.STATUS_ZOMBIE
+        and not any("resource_tracker" in part for part in child.cmdline())
     ]
 
 

@@ -55,11 +55,23 @@ def test_closing_with_a_box_open_closes_that_too(user: User) -> None:
     assert not [top for top in QApplication.topLevelWidgets() if top.isVisible()]
 
 
+OTHERS: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    """Engines that other tests of the same run share do not count."""
+    OTHERS.clear()
+    OTHERS.update(child.pid for child in psutil.Process().children(recursive=True))
+
+
 def children() -> list[psutil.Process]:
     return [
         child
         for child in psutil.Process().children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE and not any("resource_tracker" in part for part in child.cmdline())
+        if child.pid not in OTHERS
+        and child.status() != psutil.STATUS_ZOMBIE
+        and not any("resource_tracker" in part for part in child.cmdline())
     ]
 
 

@@ -305,7 +305,7 @@ def picture_file() -> QMimeData:
 
 
 def many_files() -> QMimeData:
-    return files(Path("/tmp/a.wav"), Path("/tmp/b.gguf"))
+    return files(Path("/srv/a.wav"), Path("/srv/b.gguf"))
 
 
 def nothing() -> QMimeData:

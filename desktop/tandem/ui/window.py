@@ -62,6 +62,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._size()
         self.retranslate()
+        self.chat.composer.focus()  # from the first moment on: what is typed before all is read is not lost
 
     def show_page(self, name: str) -> None:
         """Shows "chat", "models", "compare" or "settings"; a page is made when it is first shown."""
