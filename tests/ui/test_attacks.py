@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from support import xscreen
-from support.desk import desk, endless_pair
+from support.desk import ENDLESS, desk, endless_pair
 from support.handset import Pair
 from support.transcripts import chat
 from support.windows import User, keep, opened, window
@@ -165,7 +165,7 @@ def test_unsent_text_that_found_no_room_is_stored_at_the_end(qtbot: QtBot) -> No
 @pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be removed there")
 @pytest.mark.parametrize("what", ["all", "database", "database and log"])
 def test_chats_that_are_removed_while_they_are_open_are_written_anew(qtbot: QtBot, endless: Pair, what: str) -> None:
-    with window(qtbot, endless, context=32_768) as user:
+    with window(qtbot, endless, context=32_768, sampling=ENDLESS) as user:
         user.begin("Will it be kept?", 50)
         if what == "all":
             shutil.rmtree(paths.data_dir())
