@@ -189,4 +189,6 @@ def test_without_a_screen_it_chats_in_the_terminal(home: Home, display_name: str
         TANDEM, input=f"{STORY}\n", env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "The end." in done.stdout
+    # Sampled at the defaults, so what it says differs each time: that it was drafted and verified does not.
+    assert "tokens per pass" in done.stdout
+    assert "drafter on, mtp, length 3" in done.stdout
