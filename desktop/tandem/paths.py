@@ -30,6 +30,15 @@ def data_dir() -> Path:
     return _made("data", platformdirs.user_data_path(APP, appauthor=False))
 
 
+def models_dir() -> Path:
+    """Where models are kept, unless the user has chosen another folder.
+
+    Raises:
+        TandemError: The folder cannot be made.
+    """
+    return _made("models", platformdirs.user_data_path(APP, appauthor=False) / "models")
+
+
 def cache_dir() -> Path:
     """What can be made again: measurements, checked hashes.
 

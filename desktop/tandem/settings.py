@@ -80,6 +80,11 @@ class Settings(msgspec.Struct, frozen=True):
         sidebar: Whether the list of chats is shown.
         first_run_done: Whether the welcome was seen.
         export_folder: Where the last export went.
+        models_folder: Where models are kept; None takes the usual folder.
+        hub_endpoint: Address of the Hub or of a mirror of it; "" takes HF_ENDPOINT or the Hub's own.
+        proxy: Address of a proxy; "" takes the environment's, "none" goes without.
+        speed_limit: Most bytes a second of a download; None for no limit.
+        connections: Most connections at a time of a download.
     """
 
     version: int = VERSION
@@ -101,6 +106,11 @@ class Settings(msgspec.Struct, frozen=True):
     sidebar: bool = True
     first_run_done: bool = False
     export_folder: str | None = None
+    models_folder: str | None = None
+    hub_endpoint: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    proxy: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    speed_limit: Annotated[int, msgspec.Meta(ge=1 << 10, le=1 << 40)] | None = None
+    connections: Annotated[int, msgspec.Meta(ge=1, le=4)] = 4
 
     def changed(self, **fields: Any) -> Settings:
         """These settings with some fields changed.

@@ -1,0 +1,1 @@
+"""The models: which pairs there are, getting their files, and knowing that a file is what it says. No Qt here."""
