@@ -17,7 +17,7 @@ help:
 setup:
 	@packaging/setup.sh
 
-# What the tests and the pictures need beside that: Xvfb, xdotool, fonts.
+# What the tests and the pictures need beside that: Xvfb, xdotool, fonts, strace.
 setup-tests:
 	@packaging/setup.sh --tests
 

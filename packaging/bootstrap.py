@@ -52,7 +52,7 @@ WINDOW_LIBRARIES: Final = {
     "libxcb-xkb.so.1": "libxcb-xkb1",
 }
 """What Qt's wheel expects of the system, and the Debian packages that have it."""
-TEST_PROGRAMS: Final = {"Xvfb": "xvfb", "xdotool": "xdotool"}
+TEST_PROGRAMS: Final = {"Xvfb": "xvfb", "xdotool": "xdotool", "strace": "strace", "unshare": "util-linux"}
 TEST_FONTS: Final = {
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc": "fonts-noto-cjk",

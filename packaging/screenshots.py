@@ -2,8 +2,8 @@
 
     screenshots.py FOLDER [--only PART]     e.g. --only en-dark-100
 
-The window is the real one on the demo pair, and so are the answers. Only the conversation called "formats" is made up:
-it shows how text is set. Needs what `make setup-tests` installs.
+The window is the real one on the demo pair, and so are the answers. Made up are the conversation called "formats",
+which shows how text is set, and the downloads. Needs what `make setup-tests` installs.
 """
 
 from __future__ import annotations
@@ -194,6 +194,7 @@ class Photographer:
         chat.sidebar.clear_search()
         window.show_page("models")
         self.picture("models")
+        self._downloads()
         window.pages.models.show_files()
         self.picture("models-files")
         window.show_page("compare")
@@ -213,6 +214,36 @@ class Photographer:
         control.load_pair(PairChoice("files", "/no/such/model.gguf", None))
         self.until(lambda: control.pair.kind == "failed", "the failure")
         self.picture("failed")
+
+    def _downloads(self) -> None:
+        """A download under way, one that ran out of room, a pair in use, and a file that was set aside: all made up."""
+        from support import model_views
+        from tandem.models.state import FileState
+
+        window, page = self._application.window, self._application.window.pages.models
+        keeper = self._application.controller.models
+        self.until(lambda: not keeper.looking, "a look at the model folder")
+        job = model_views.job("e2b", FileState.TRANSFERRING, 0.43, bytes_per_s=11.4e6, left_s=131.0)
+        page.set_overview(model_views.overview(model_views.pair_view("e2b", FileState.TRANSFERRING, share=0.43)))
+        page.set_job(job)
+        window.chat.header.set_job(job)
+        self.picture("models-downloading")
+        window.show_page("chat")
+        self.picture("chat-downloading")
+        window.show_page("models")
+        self.until(lambda: not keeper.looking, "a look at the model folder")
+        page.set_job(None)
+        window.chat.header.set_job(None)
+        paused = model_views.pair_view(
+            "e4b",
+            FileState.PAUSED,
+            share=0.71,
+            sentence="The disk with the model folder is full.",
+            remedy="Make room, then press Resume.",
+        )
+        page.set_overview(model_views.overview(model_views.pair_view("e2b", FileState.INSTALLED), paused))
+        self.picture("models-installed")
+        keeper.refresh()
 
 
 def shoot(folder: Path, name: str) -> int:

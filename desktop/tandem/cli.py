@@ -1,17 +1,18 @@
 """The command `tandem` with arguments, or without a screen: the app's jobs in a terminal.
 
-Exit codes, for scripts: 0 done; 2 wrong use; 3 a model or pair problem; 4 the engine died. Errors are one sentence and
-a remedy on stderr. Nothing here computes: it reads flags and hands over to `terminal` and `doctor`.
+Exit codes, for scripts: 0 done; 2 wrong use; 3 a model or pair problem, so also "they are not a pair" and a file that
+is not what it should be; 4 the engine died; 5 a file could not be fetched or kept: the network or the disk. A download
+or a check that is stopped by Ctrl-C ends with 130, by a polite kill with 143, as shells count; what it has is kept.
+Errors are one sentence and a remedy on stderr. Nothing here computes: it reads flags and hands over to `terminal`,
+`terminal_models` and `doctor`; the commands under `tandem models` are in `cli_models`.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -21,15 +22,19 @@ import msgspec
 import tandem
 from tandem import doctor as doctor_job
 from tandem import paths
+from tandem.cli_models import catalog_option, models, pair_named
 from tandem.engine.draft_length import draft_length
 from tandem.engine.messages import Message, clean
 from tandem.engine.params import SamplingParams
 from tandem.engine.protocol import Generate, KvType, Load, Method
 from tandem.errors import TandemError, UsageError
-from tandem.terminal import ChatJob, answer_once, converse, harmless
+from tandem.terminal import ChatJob, answer_once, complain, converse, reader_may_go
 
 DEFAULT_DRAFT: Final = "3"
 """llama.cpp's own default length; which one is best here is measured in another place."""
+
+DEMO: Final = "demo"
+"""The built-in pair's name."""
 
 _FILE: Final = click.Path(path_type=Path)
 
@@ -47,7 +52,7 @@ def command(context: click.Context) -> None:
 
 
 @command.command()
-@click.option("--pair", type=click.Choice(["demo"]), help="A built-in pair (the default when no --target is given).")
+@click.option("--pair", metavar="demo|KEY", help="The built-in demo (the default), or an installed pair such as e2b.")
 @click.option("--target", type=_FILE, help="The target's GGUF file.")
 @click.option("--drafter", type=_FILE, help="The drafter's GGUF file.")
 @click.option("--method", type=click.Choice(["mtp", "ngram", "draft-model"]), default="mtp", help="Who drafts.")
@@ -69,21 +74,25 @@ def command(context: click.Context) -> None:
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Default: the fastest in a short timing.")
 @click.option("--device", metavar="NAME", help="A device that `tandem doctor` lists.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@catalog_option
 def chat(**flags: Any) -> None:
     """Chat with a pair; without --prompt or --tokens it is a conversation."""
     job = _job(flags)
     once = flags["prompt"] is not None or flags["tokens"] is not None
     if not once and flags["as_json"]:
         raise UsageError("--json needs a prompt.", "Add --prompt TEXT, --prompt - or --tokens FILE.")
-    with _reader_may_go():
+    with reader_may_go():
         sys.exit(answer_once(job, _prompt(flags, job.template), flags["as_json"]) if once else converse(job))
+
+
+command.add_command(models)
 
 
 @command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool) -> None:
     """What this machine and this build can do, with a self-test of ten seconds at most."""
-    with _reader_may_go():
+    with reader_may_go():
         sys.exit(doctor_job.run(as_json))
 
 
@@ -98,7 +107,8 @@ def main(arguments: list[str] | None = None) -> int:
         return complain(error)
     except click.ClickException as error:
         print(f"tandem: {error.format_message()}", file=sys.stderr)
-        print("See: tandem --help, tandem chat --help", file=sys.stderr)
+        asked = getattr(error, "ctx", None)  # where in the command line it went wrong
+        print(f"See: {asked.command_path if asked is not None else 'tandem'} --help", file=sys.stderr)
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 0
@@ -117,23 +127,6 @@ def _own_fault() -> TandemError:
     return TandemError("Tandem met a fault of its own.", remedy, details)
 
 
-@contextmanager
-def _reader_may_go() -> Iterator[None]:
-    """Ends quietly, as done, when the reader of our output has gone; click would make it an error."""
-    try:
-        yield
-    except BrokenPipeError:
-        # what Python still holds back for the reader goes nowhere, instead of failing at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-
-
-def complain(error: TandemError) -> int:
-    """Prints the sentence and the remedy; returns the exit code."""
-    print(harmless(f"tandem: {error.sentence}\n{error.remedy}"), file=sys.stderr)
-    return error.exit_code
-
-
 def _job(flags: dict[str, Any]) -> ChatJob:
     method: Method = flags["method"]
     target, drafter = flags["target"], flags["drafter"]
@@ -142,8 +135,9 @@ def _job(flags: dict[str, Any]) -> ChatJob:
     if target is None and drafter is not None and method != "draft-model":
         raise UsageError("--drafter is given without --target.", "Give both files.")
     if target is None:
-        target, demo_drafter = paths.demo_pair()
-        drafter = drafter or (demo_drafter if method == "mtp" else None)
+        named = flags["pair"] or DEMO
+        target, own_drafter = paths.demo_pair() if named == DEMO else pair_named(named, flags["catalog"])
+        drafter = drafter or (own_drafter if method == "mtp" else None)
     if method == "draft-model" and drafter is None:
         raise UsageError("The method draft-model needs a model to draft with.", "Give it with --drafter FILE.")
     if method == "ngram":

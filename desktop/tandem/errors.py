@@ -35,6 +35,7 @@ ModelFault = Literal[
     "not-a-pair",
     "out-of-memory",
     "load-failed",
+    "off-grid",
 ]
 """Kinds of `ModelError`."""
 

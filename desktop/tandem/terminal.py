@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -138,6 +139,23 @@ def harmless(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def complain(error: TandemError) -> int:
+    """Prints the sentence and the remedy on stderr; returns the exit code."""
+    print(harmless(f"tandem: {error.sentence}\n{error.remedy}"), file=sys.stderr)
+    return error.exit_code
+
+
+@contextmanager
+def reader_may_go() -> Iterator[None]:
+    """Ends quietly, as done, when the reader of our output has gone; click would make it an error."""
+    try:
+        yield
+    except BrokenPipeError:
+        # what Python still holds back for the reader goes nowhere, instead of failing at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
 def figures(done: Done, loaded: Loaded) -> str:
     """The line under an answer. The drafter is "on" only after drafts were really verified."""
     stats = done.stats
@@ -217,7 +235,7 @@ def converse(job: ChatJob) -> int:
             f"[dim]drafter {escape(drafter)}, length {escape(job.template.draft)} · {loaded.device}, "
             f"{loaded.threads} thread{'s' * (loaded.threads > 1)} · context {loaded.context:,} · /help[/]"
         )
-        with _interrupts(lambda *_: None):  # a Ctrl-C that comes just after an answer is not meant for the program
+        with interrupts(lambda *_: None):  # a Ctrl-C that comes just after an answer is not meant for the program
             return _turns(engine, loaded, job, console)
 
 
@@ -305,7 +323,7 @@ def _read_line(console: Console) -> str | None:
     """The next message; None at the end of input. Ctrl-C only gives up the line."""
     while sys.stdin is not None:
         try:
-            with _interrupts(signal.default_int_handler):
+            with interrupts(signal.default_int_handler):
                 if sys.stdin.isatty():
                     console.print()
                     return clean(input(_PROMPT if console.is_terminal and not console.no_color else "You > "))
@@ -355,12 +373,12 @@ def _interrupts_stop(engine: EngineClient, request: int) -> Iterator[None]:
         # not from here: this thread may be in the middle of sending something, and would wait for itself
         threading.Thread(target=engine.stop, args=(request,), daemon=True).start()
 
-    with _interrupts(on_interrupt):
+    with interrupts(on_interrupt):
         yield
 
 
 @contextmanager
-def _interrupts(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+def interrupts(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     """Ctrl-C goes to `handler` in here."""
     before = signal.signal(signal.SIGINT, handler)
     try:

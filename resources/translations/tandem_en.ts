@@ -63,6 +63,23 @@
     </message>
 </context>
 <context>
+    <name>FileWork</name>
+    <message numerus="yes">
+        <source>The check was stopped; %n file(s) were as they should be.</source>
+        <translation>
+            <numerusform>The check was stopped; %n file was as they should be.</numerusform>
+            <numerusform>The check was stopped; %n files were as they should be.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) checked: all are as they should be.</source>
+        <translation>
+            <numerusform>%n file checked: all is as they should be.</numerusform>
+            <numerusform>%n files checked: all are as they should be.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Header</name>
     <message numerus="yes">
         <source>%n thread(s)</source>
@@ -73,7 +90,27 @@
     </message>
 </context>
 <context>
-    <name>ModelsPage</name>
+    <name>ImportDialog</name>
+    <message numerus="yes">
+        <source>Import %n file(s)</source>
+        <translation>
+            <numerusform>Import %n file</numerusform>
+            <numerusform>Import %n files</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ModelsKeeper</name>
+    <message numerus="yes">
+        <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
+        <translation>
+            <numerusform>%n model file is gone or not as they was when they was checked: {names}.</numerusform>
+            <numerusform>%n model files are gone or not as they were when they were checked: {names}.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>PageHead</name>
     <message numerus="yes">
         <source>{cpu} · %n CPU(s) · {free} of {total} memory free</source>
         <translation>
@@ -103,12 +140,12 @@
     </message>
 </context>
 <context>
-    <name>PrivacySection</name>
+    <name>PlacesDialog</name>
     <message numerus="yes">
-        <source>Tandem contacts %n host(s), and only when you ask for it.</source>
+        <source>Look at %n file(s)</source>
         <translation>
-            <numerusform>Tandem contacts %n host, and only when you ask for it.</numerusform>
-            <numerusform>Tandem contacts %n hosts, and only when you ask for it.</numerusform>
+            <numerusform>Look at %n file</numerusform>
+            <numerusform>Look at %n files</numerusform>
         </translation>
     </message>
 </context>

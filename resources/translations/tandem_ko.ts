@@ -101,6 +101,93 @@
     </message>
 </context>
 <context>
+    <name>CardMenu</name>
+    <message>
+        <source>Cancel the download…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start again from the beginning</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove what has come in…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copy address and file names</source>
+        <translation type="unfinished">주소와 파일 이름 복사</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove… (not while it is in use)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cancel the download of {name}?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} have come in. If they are kept, the next download goes on from there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cancel, keep them</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cancel, remove them</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Go on downloading</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove what has come in of {name}?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} become free. The next download begins with the first byte.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove {name} from this machine?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} become free. It can be downloaded again at any time.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tandem forgets its files. They stay where they are.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation type="unfinished">복사됨</translation>
+    </message>
+</context>
+<context>
     <name>ChatFiles</name>
     <message>
         <source>The chat was exported to {file}.</source>
@@ -286,6 +373,25 @@
     <message>
         <source>New chat</source>
         <translation>새 대화</translation>
+    </message>
+</context>
+<context>
+    <name>CheckBar</name>
+    <message>
+        <source>Stop</source>
+        <translation type="unfinished">중지</translation>
+    </message>
+    <message>
+        <source>Verifying files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Importing files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Moving the models</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -560,6 +666,29 @@
     <message>
         <source>Use the demo pair</source>
         <translation>데모 모델 쌍 사용</translation>
+    </message>
+</context>
+<context>
+    <name>Downloads</name>
+    <message>
+        <source>{name} is downloaded as soon as the model folder has moved.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is downloaded as soon as {other} is done.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is here: both files are checked.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use it now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show the models</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -1828,6 +1957,494 @@
         <source>Only its name ends in .gguf; its content is something else. Get the file again, or choose another.</source>
         <translation>이름만 .gguf로 끝나고 내용은 다른 형식입니다. 파일을 다시 받거나 다른 파일을 선택하세요.</translation>
     </message>
+    <message>
+        <source>{file} on the Hub is not the file that Tandem knows: {found} there, {pinned} here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Update Tandem, or choose the other source of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} has had too many requests from here and asks to wait for {wait}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wait, then press Resume; signing in to the Hub raises the limit.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} gives no sha256 for {file}, so that it cannot be checked.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{repository} at {host} has no {file}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The certificate of {host} is not trusted by this system.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check this computer&apos;s clock; the certificate of a proxy that reads along must be in the system&apos;s store.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No secure connection to {host} could be made.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the Hub address and the proxy in Settings; a network that wants a sign-in can be the cause too.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy}, through which {host} is reached, does not answer.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the proxy in Settings and the variables HTTPS_PROXY and ALL_PROXY.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy} cannot reach {host}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy} asks for a name and a password.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give the proxy in Settings as http://name:password@host:port.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy} does not let anything through to {host}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the proxy in Settings, or ask who runs it to allow this host.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy} speaks SOCKS, which Tandem does not.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give an HTTP proxy as http://host:port in Settings, or none to go without.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy {proxy} is no address of a proxy.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give it as http://host:port in Settings, or none to go without.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} did not answer in time.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The address of {host} was not found.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} cannot be reached.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} leads from one address to the next without end.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The connection to {host} broke off.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the internet connection; where the Hub is blocked, set a mirror or a proxy in Settings.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Press Resume to try again; what came in so far is kept.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose the other source of this model, or update Tandem.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open a web browser and sign in to this network, or check the Hub address in Settings; then try again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sign in with a token in Settings, or choose the other source of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Offline mode is on, so {host} was not asked.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Unset {variable} and start Tandem again, or import the files from this computer.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What answered as {host} is not the Hub but some other page.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The pinned revision of {thing} is no longer at {host}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{thing} is no longer at {host}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} has disabled {thing}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} has no {thing}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} answered with error {number}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} answered with status {number}, which makes no sense here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} does not accept your token for {thing}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give a new token in Settings, or remove the old one: most models need none.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} shows no {thing} to somebody who is not signed in; it is private, or no longer there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} does not give {thing} to your account.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Ask for access on its page at {address}, then press Resume.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} gives {thing} only to people who asked for access.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Ask for access on its page at {address}, then sign in with a token in Settings.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} sends {file} compressed, which it was asked not to do.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} cannot go on with {file} where it stopped.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} sends other bytes of {file} than those it was asked for.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} sends another number of bytes of {file} than it was asked for.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} changes at {host} while it is downloaded.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing came from {host} for {number} seconds.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The address of the Hub, {address}, is no web address.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Give it as https://host, with a path behind it if the mirror has one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The address of the Hub has a name or a password in it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Leave them out, and give a token instead.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This system has no keyring that Tandem can use.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Set HF_TOKEN, or sign in with the command hf auth login; Tandem finds both.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This is no token of the Hub.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copy it again from the access tokens in your account&apos;s settings there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tandem&apos;s list of models is damaged.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is no model {key} in Tandem&apos;s list.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose one of the page Models.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The disk of {folder} is full.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Make room on that disk, then press Resume.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The disk of {folder} has {free} bytes free, and {needed} are needed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Make room on that disk, or choose a model folder on another one in the settings.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tandem may not write to {folder}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose another model folder in the settings, or change this one&apos;s permissions.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The disk of {folder} cannot hold files as large as this one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose a model folder on another disk in the settings.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The folder {folder} is not there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Connect its disk, or choose another model folder in the settings.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{folder} cannot be read or written: {reason}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Another program is changing the models in {folder}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wait for it to finish, then try again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is being written by another program.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wait for it to finish.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is being downloaded.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is being downloaded by another Tandem.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wait until it is done there, or pause it there and resume it here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not a Gemma 4 model: its architecture is {architecture}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose a Gemma 4 model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Pause the download, then move the folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is another file named {name} in {folder}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Move or remove that file, or choose another folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{folder} lies in the model folder that is to be moved.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose a folder outside of it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} has {size} bytes and should have {expected}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start its download again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not the file it should be: its sha256 is {found}…, not {expected}….</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start its download again; this one was set aside.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Import it again from where it came; this one was set aside.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} was another file than it should be; the right one has taken its place.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove it if you do not need it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is no longer in {folder}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Connect its disk, or get the file again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} was found on the disk and has not been verified yet.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify the file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} has changed since it was checked.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify the file: if it is still the right one, it can be used again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not the file that it was when it was added; it is used where it is, and was not moved.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove it from the list, then get it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} was written to while it was read.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Import it when nothing writes to it any more.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify it again when nothing writes to it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} has changed since it was looked at.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Import it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not what it was when it was checked.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify it, or get it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The copy of {name} is not what was written: its disk may be failing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check that disk, or choose another one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Its licence is not known: see to it yourself that you may use it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing in it says that it was trained for its quantisation (QAT).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is not a Gemma 4 model: Tandem can chat with it, without a drafter of its own.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is on another drive, where no hard link is possible: it is copied instead.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The two files are given the wrong way round: the first is the drafter, the second the target.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The target says that it was trained for its quantisation (QAT), the drafter does not: a drafter of another training may get fewer of its tokens accepted.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The drafter says that it was trained for QAT, the target does not: a drafter of another training may get fewer of its tokens accepted.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>a while</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{seconds} seconds</source>
+        <translation type="unfinished"></translation>
+    </message>
 </context>
 <context>
     <name>Figures</name>
@@ -1984,6 +2601,80 @@
     </message>
 </context>
 <context>
+    <name>FileRow</name>
+    <message>
+        <source>Show in folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove {name}?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>More for {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>FileWork</name>
+    <message numerus="yes">
+        <source>The check was stopped; %n file(s) were as they should be.</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) checked: all are as they should be.</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>There is no GGUF file there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose files whose names end in .gguf.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show the models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} was taken in.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is complete: target and drafter are here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use it now</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
     <name>FilesCard</name>
     <message>
         <source>Use files I have</source>
@@ -2051,6 +2742,40 @@
     <message>
         <source>Needs about {needed} (an estimate). {free} of {total} are free.</source>
         <translation>약 {needed} 필요(추정치). 전체 {total} 중 {free} 사용 가능.</translation>
+    </message>
+    <message>
+        <source>Needs more than {needed} of memory.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Needs more than {needed}: the chat itself is not counted. {free} of {total} are free.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>Fold</name>
+    <message>
+        <source>Larger models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{names}: for machines with much memory.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>FoundRow</name>
+    <message>
+        <source>Recognised by its sha256: {name}, {role}, from {source}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is here already.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Import {name}</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2168,6 +2893,109 @@
     <message>
         <source>{name} · not loaded</source>
         <translation>{name} · 불러오지 않음</translation>
+    </message>
+</context>
+<context>
+    <name>ImportDialog</name>
+    <message numerus="yes">
+        <source>Import %n file(s)</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Import files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What they are was read from their contents, whatever their names say.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>How?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Link</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A second name for the same bytes, which takes no room. From another drive it is a copy.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation type="unfinished">복사</translation>
+    </message>
+    <message>
+        <source>Tandem gets files of its own, which take as much room again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use where they are</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing is copied. When another program removes or changes them, they are gone here too.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>target</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>drafter</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>model without a drafter</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>ImportedCard</name>
+    <message>
+        <source>Your own files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Imported files that Tandem does not know. Use one to make a pair.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>ImportedRow</name>
+    <message>
+        <source>Target</source>
+        <translation type="unfinished">타깃</translation>
+    </message>
+    <message>
+        <source>Drafter</source>
+        <translation type="unfinished">드래프터</translation>
+    </message>
+    <message>
+        <source>Model without a drafter</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>used where it is</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>licence unknown</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tandem forgets it. The file stays where it is.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} become free.</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2290,55 +3118,476 @@
     </message>
 </context>
 <context>
-    <name>ModelsPage</name>
+    <name>ModelCard</name>
     <message>
-        <source>Models</source>
-        <translation>모델</translation>
-    </message>
-    <message>
-        <source>Pairs</source>
-        <translation>모델 쌍</translation>
+        <source>Source of {name}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
-        <source>Looking at this machine…</source>
-        <translation>이 컴퓨터를 확인하는 중…</translation>
-    </message>
-    <message numerus="yes">
-        <source>{cpu} · %n CPU(s) · {free} of {total} memory free</source>
-        <translation>
-            <numerusform>{cpu} · CPU %n개 · 메모리 {total} 중 {free} 사용 가능</numerusform>
-        </translation>
+        <source>Source</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
-        <source>Where to get the files</source>
-        <translation>파일을 받을 수 있는 곳</translation>
+        <source>Size</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
-        <source>Downloading Gemma 4 from within Tandem comes with the next version. Until then, get the two files with a web browser, from Hugging Face. Tandem itself opens no connection.</source>
-        <translation>Tandem에서 Gemma 4를 바로 다운로드하는 기능은 다음 버전에서 제공됩니다. 그때까지는 웹 브라우저로 Hugging Face에서 두 파일을 받으세요. Tandem은 네트워크에 연결하지 않습니다.</translation>
+        <source>Licence</source>
+        <translation type="unfinished"></translation>
     </message>
-</context>
-<context>
-    <name>NeedTile</name>
+    <message>
+        <source>More for {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{source} · {quantisation} (here)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} on disk</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size}, checked on {day}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} in two files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>more than {size} in two files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open settings</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Other source</source>
+        <translation type="unfinished"></translation>
+    </message>
     <message>
         <source>The smaller one: quick, good for everyday questions.</source>
-        <translation>작은 모델: 빠르고 일상적인 질문에 적합합니다.</translation>
-    </message>
-    <message>
-        <source>Two files, {weights} in all.</source>
-        <translation>파일 두 개, 모두 {weights}.</translation>
-    </message>
-    <message>
-        <source>Use files I have…</source>
-        <translation>내 파일 사용…</translation>
-    </message>
-    <message>
-        <source>Use files I have of {name}</source>
-        <translation>{name}: 내 파일 사용</translation>
+        <translation type="unfinished">작은 모델: 빠르고 일상적인 질문에 적합합니다.</translation>
     </message>
     <message>
         <source>The larger one: better answers, more slowly.</source>
-        <translation>큰 모델: 답변이 더 좋지만 더 느립니다.</translation>
+        <translation type="unfinished">큰 모델: 답변이 더 좋지만 더 느립니다.</translation>
+    </message>
+    <message>
+        <source>Better answers, on machines with memory to spare.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A mixture of experts: large in memory, a part of it works on each token.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The largest: the best answers, slow without a graphics card.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>ModelStates</name>
+    <message>
+        <source>Not on this machine</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Waits for its turn</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Asking the Hub</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Downloading</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Checking</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Installed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verifying</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Changed since it was checked</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Missing</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Set aside</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>In use</source>
+        <translation type="unfinished">사용 중</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation type="unfinished">취소</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start again</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation type="unfinished">중지</translation>
+    </message>
+    <message>
+        <source>{done} of {total} · {percent}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size}/s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{seconds} s left</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{minutes} min left</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>more than two days left</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{hours} h {minutes} min left</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} (file {place} of {count})</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{why} Try {attempt} begins in {seconds} s.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>ModelsKeeper</name>
+    <message>
+        <source>{name} is not complete here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Download it first.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show the models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is in use.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Use another model first, then remove it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is out of Tandem&apos;s list; the file itself stays where it is.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The token is in the system&apos;s keyring.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The token was removed from the system&apos;s keyring.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message numerus="yes">
+        <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The models are in {folder} now.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Gemma 4 with its drafter</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{variable} is set: Tandem opens no connection and downloads nothing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start Tandem without that variable to download models. Files of your own can be imported.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Drop files to import them</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Import files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Model files (*.gguf)</source>
+        <translation type="unfinished">모델 파일 (*.gguf)</translation>
+    </message>
+    <message>
+        <source>All files (*)</source>
+        <translation type="unfinished">모든 파일 (*)</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsSection</name>
+    <message>
+        <source>Models and network</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Model folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Another folder takes all model files with it, also on another drive.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Change…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Change the model folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation type="unfinished">열기</translation>
+    </message>
+    <message>
+        <source>Open the model folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation type="unfinished">중지</translation>
+    </message>
+    <message>
+        <source>Stop moving the models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Address of the Hub</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Left empty, models come from Hugging Face. A mirror has an address of its own.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Proxy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Automatic goes by the environment (HTTPS_PROXY).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Address of the proxy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation type="unfinished">제한 없음</translation>
+    </message>
+    <message>
+        <source> MiB/s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Speed limit</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Most that a download takes of the line.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Connections</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>How many a download uses at a time, where the server allows it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sign-in token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep the token in the keyring</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove the token from the keyring</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>From the environment</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Secure connections are checked with this system&apos;s own certificates, those of a company&apos;s proxy too.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Moving the models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>In use: {address}, {origin}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation type="unfinished">자동</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation type="unfinished">없음</translation>
+    </message>
+    <message>
+        <source>One of my own</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{variable} is set: Tandem opens no connection and downloads nothing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Start Tandem without that variable to download models.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The one in HF_TOKEN is used.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>One is kept in this system&apos;s keyring.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The one of the Hub&apos;s own login is used.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>None, and Gemma 4 needs none. It raises the Hub&apos;s limits, and goes to the Hub alone.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>None of the variables that count is set.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>address of the Hub</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>sign-in token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>place of the Hub&apos;s own login</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>proxy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>hosts that need no proxy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no connection at all</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>certificates</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>as set here</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>from the system</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>from {variable}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This is no address; it is not used. One begins with {scheme}.</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2365,6 +3614,51 @@
     <message>
         <source>{number} ms</source>
         <translation>{number}ms</translation>
+    </message>
+</context>
+<context>
+    <name>PageHead</name>
+    <message>
+        <source>Models</source>
+        <translation type="unfinished">모델</translation>
+    </message>
+    <message>
+        <source>Import files…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>More for all models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Looking at this machine…</source>
+        <translation type="unfinished">이 컴퓨터를 확인하는 중…</translation>
+    </message>
+    <message numerus="yes">
+        <source>{cpu} · %n CPU(s) · {free} of {total} memory free</source>
+        <translation type="unfinished">
+            <numerusform>{cpu} · CPU %n개 · 메모리 {total} 중 {free} 사용 가능</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{free} free in {folder}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Find files of other programs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show the model folder</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Models and network</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2492,6 +3786,66 @@
     </message>
 </context>
 <context>
+    <name>PlaceRow</name>
+    <message>
+        <source>in the Hub&apos;s cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of LM Studio</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of Ollama</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of llama.cpp</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>among the downloads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>probably {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Look at {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>PlacesDialog</name>
+    <message numerus="yes">
+        <source>Look at %n file(s)</source>
+        <translation type="unfinished">
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Files of other programs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose what Tandem is to look at. Reading a file of some GiB takes a few seconds.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>None was found in the Hub&apos;s cache, LM Studio, Ollama, llama.cpp or the downloads. Files elsewhere can be dropped on the page Models.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation type="unfinished">취소</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation type="unfinished">닫기</translation>
+    </message>
+</context>
+<context>
     <name>Preferences</name>
     <message>
         <source>The file with your settings could not be used as it is. It is kept as {path}.</source>
@@ -2513,20 +3867,6 @@
         <translation>원격 측정도, 계정도, 업데이트 확인도 없습니다. 입력한 내용과 답변은 모두 이 컴퓨터에만 남습니다.</translation>
     </message>
     <message>
-        <source>Tandem opens no network connection.</source>
-        <translation>Tandem은 네트워크에 연결하지 않습니다.</translation>
-    </message>
-    <message numerus="yes">
-        <source>Tandem contacts %n host(s), and only when you ask for it.</source>
-        <translation>
-            <numerusform>Tandem은 호스트 %n곳에, 사용자가 요청할 때만 연결합니다.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>None</source>
-        <translation>없음</translation>
-    </message>
-    <message>
         <source>Host</source>
         <translation>호스트</translation>
     </message>
@@ -2541,6 +3881,34 @@
     <message>
         <source>A deleted chat stays in Tandem&apos;s file for at least a day and is removed when Tandem next starts. “Remove now” under “Chats and files” removes it at once.</source>
         <translation>삭제한 대화는 최소 하루 동안 Tandem의 파일에 남아 있다가 그 뒤 Tandem을 시작할 때 제거됩니다. “대화 및 파일”의 “지금 제거”를 누르면 바로 제거됩니다.</translation>
+    </message>
+    <message>
+        <source>Tandem goes online for one thing alone: to download a model, when you ask for it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Offline mode is on: Tandem opens no network connection.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>When you press Download, Resume or Start again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The names of repository and file. Your token, if you have one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>hosts that it names</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>During a download.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Which part of the file comes next. No token.</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2560,6 +3928,28 @@
     <message>
         <source>Longer than {limit} characters. It is not kept.</source>
         <translation>{limit}자를 넘어 저장되지 않습니다.</translation>
+    </message>
+</context>
+<context>
+    <name>QuarantineCard</name>
+    <message>
+        <source>Set aside</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>These files are not what they should be. Tandem does not use them, and deletes none.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>QuarantinedRow</name>
+    <message>
+        <source>set aside on {day}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} become free. The file cannot be brought back.</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2652,6 +4042,13 @@
     <message>
         <source>Sections</source>
         <translation>섹션</translation>
+    </message>
+</context>
+<context>
+    <name>Sheet</name>
+    <message>
+        <source>Cancel</source>
+        <translation type="unfinished">취소</translation>
     </message>
 </context>
 <context>
@@ -2870,21 +4267,6 @@
     </message>
 </context>
 <context>
-    <name>Source</name>
-    <message>
-        <source>Copy address and file names</source>
-        <translation>주소와 파일 이름 복사</translation>
-    </message>
-    <message>
-        <source>Where to get the files of {name}</source>
-        <translation>{name} 파일을 받을 수 있는 곳</translation>
-    </message>
-    <message>
-        <source>Copied</source>
-        <translation>복사됨</translation>
-    </message>
-</context>
-<context>
     <name>Suggestions</name>
     <message>
         <source>Write a Python function that checks if a number is prime.</source>
@@ -2913,6 +4295,10 @@
     <message>
         <source>The demo pair shows how drafting works. What it says is not clever.</source>
         <translation>데모 모델 쌍은 드래프팅 방식을 보여 줍니다. 답변은 그다지 똑똑하지 않습니다.</translation>
+    </message>
+    <message>
+        <source>Download {name} ({size})</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -3117,20 +4503,12 @@
         <translation>Tandem에 오신 것을 환영합니다</translation>
     </message>
     <message>
-        <source>Gemma 4 on your own machine, with a small drafter that guesses ahead and makes it faster. Nothing leaves this machine.</source>
-        <translation>내 컴퓨터에서 실행하는 Gemma 4. 작은 드래프터가 다음 토큰을 미리 추측해 더 빠르게 답변합니다. 어떤 내용도 이 컴퓨터 밖으로 나가지 않습니다.</translation>
-    </message>
-    <message>
         <source>Try the demo</source>
         <translation>데모 사용해 보기</translation>
     </message>
     <message>
         <source>Use files I have…</source>
         <translation>내 파일 사용…</translation>
-    </message>
-    <message>
-        <source>Downloading Gemma 4 from within Tandem comes with the next version. Until then: files that you have, or the small demo pair, which shows how it works and is not clever.</source>
-        <translation>Tandem에서 Gemma 4를 바로 다운로드하는 기능은 다음 버전에서 제공됩니다. 그때까지는 가지고 있는 파일이나, 작동 방식을 보여 주는 작은 데모 모델 쌍(그다지 똑똑하지는 않음)을 사용할 수 있습니다.</translation>
     </message>
     <message>
         <source>Looking at what this machine can run…</source>
@@ -3149,6 +4527,26 @@
         <translation>
             <numerusform>{cpu} · CPU %n개 · 메모리 {total} 중 {free} 사용 가능</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Gemma 4 on your own machine, with a small drafter that guesses ahead and makes it faster. What you write stays on this machine.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A download comes from Hugging Face, needs no account, is checked, and can be paused at any time. The demo pair is built in: it shows how a drafter works, and is not clever.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Two files, {weights} in all.</source>
+        <translation type="unfinished">파일 두 개, 모두 {weights}.</translation>
+    </message>
+    <message>
+        <source>Download {name} ({size})</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Download this one</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 </TS>

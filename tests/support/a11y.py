@@ -298,7 +298,8 @@ def _cut_label(label: QLabel) -> Iterator[tuple[str, str]]:
         return
     if label.wordWrap():
         yield from _too_small(label.text(), QSize(0, label.heightForWidth(label.width())), label.size())
-        longest = max(label.text().split(), key=len, default="")
+        words = label.text().replace("\u200b", " ").split()  # a space without width: a line may end there
+        longest = max(words, key=len, default="")
         if label.textFormat() == Qt.TextFormat.PlainText:  # a word that is wider than the label cannot be broken
             yield from _too_small(
                 longest, _text_size(label, longest), QSize(label.contentsRect().width(), label.height())

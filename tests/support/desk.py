@@ -188,8 +188,7 @@ class Desk:
         pid = self.controller.engine_pid
         assert self.controller.join()
         assert pid is None or not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-        assert not self.controller.threads.engine.isRunning()
-        assert not self.controller.threads.store.isRunning()
+        assert not any(one.isRunning() for one in self.controller.threads.all)
         assert not self.controller.threads.engine.helper.isRunning()
         self.controller.deleteLater()
 

@@ -279,7 +279,7 @@ class User:
         pid = self.controller.engine_pid
         self.application.end()
         threads = self.controller.threads
-        assert not any(one.isRunning() for one in (threads.engine, threads.store, threads.engine.helper))
+        assert not any(one.isRunning() for one in (*threads.all, threads.engine.helper))
         assert pid is None or not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
         assert unfinished() == []
         self.window.hide()
@@ -331,9 +331,9 @@ def opened(qtbot: QtBot) -> Iterator[User]:
 
 
 def unfinished() -> list[str]:
-    """Files that somebody began to write and did not finish."""
-    home = paths.data_dir().parent
-    return [str(path) for path in home.rglob("*") if path.suffix in _UNFINISHED]
+    """Files that somebody began to write and did not finish; a download may go on after the next start."""
+    home, models = paths.data_dir().parent, paths.models_dir()
+    return [str(path) for path in home.rglob("*") if path.suffix in _UNFINISHED and models not in path.parents]
 
 
 def drop(target: QWidget, data: QMimeData) -> Qt.DropAction:

@@ -19,11 +19,28 @@ from tandem.engine.gguf import read_facts
 from tandem.engine.pairing import check_drafter, check_target
 from tandem.engine.sampling import SamplingParams
 from tandem.errors import PromptTooLong, TandemError
+from tandem.models import imports, pair_facts
+from tandem.ui import errors_models
 from tandem.ui.errors_text import CHOICES, CONTEXT, PHRASES, SENTENCES, localised
 
 PLACEHOLDER = re.compile(r"\{\w+\}")
 ALL_PHRASES = [*PHRASES, *(phrase for phrases in CHOICES.values() for phrase in phrases)]
-NOT_IN_THE_WINDOW = frozenset({"cli.py", "terminal.py", "doctor.py"})  # they speak to a terminal, in English
+PACKAGE = Path(tandem.__file__).parent
+# They speak to a terminal, in English.
+NOT_IN_THE_WINDOW = frozenset(
+    path.name
+    for pattern in ("cli*.py", "terminal*.py", "doctor.py", "models/repack*.py")
+    for path in PACKAGE.glob(pattern)
+)
+NOTES_OF_MODELS = {
+    imports.NOTE_COPIED,
+    imports.NOTE_LICENCE,
+    imports.NOTE_NOT_QAT,
+    imports.NOTE_OTHER,
+    pair_facts.QAT_DRAFTER_ONLY,
+    pair_facts.QAT_TARGET_ONLY,
+    pair_facts.SWAPPED,
+}
 
 
 class Marked(QTranslator):
@@ -69,7 +86,7 @@ def missing(found: Found, sentences: set[str], phrases: set[str]) -> Iterator[st
 
 
 def test_every_sentence_of_an_error_can_be_translated() -> None:
-    source = Source(Path(tandem.__file__).parent, NOT_IN_THE_WINDOW)
+    source = Source(PACKAGE, NOT_IN_THE_WINDOW)
     sentences, phrases = {shape(text) for text in SENTENCES}, {shape(text) for text in ALL_PHRASES}
     lacking: set[str] = set()
     seen = 0
@@ -84,15 +101,20 @@ def test_every_sentence_of_an_error_can_be_translated() -> None:
     for reason, sentence, remedy in DEATHS.values():
         lacking.update({sentence, remedy} - sentences, {reason} - phrases)
     assert seen > 100
-    assert not lacking, "Add to ui/errors_app.py, errors_engine.py or errors_files.py:\n" + "\n".join(sorted(lacking))
+    modules = "ui/errors_app.py, errors_engine.py, errors_files.py or errors_models.py"
+    assert not lacking, f"Add to {modules}:\n" + "\n".join(sorted(lacking))
 
 
 def test_no_sentence_is_there_that_no_error_says() -> None:
-    source = Source(Path(tandem.__file__).parent, NOT_IN_THE_WINDOW)
+    source = Source(PACKAGE, NOT_IN_THE_WINDOW)
     said = {text.shape for _, texts in source.sentences() for text in texts}
-    said |= {text for death in DEATHS.values() for text in death[1:]}
+    said |= {text for death in DEATHS.values() for text in death[1:]} | NOTES_OF_MODELS
     unknown = sorted(text for text in SENTENCES if shape(text) not in said)
     assert not unknown, unknown
+
+
+def test_every_note_on_a_file_or_a_pair_can_be_translated() -> None:
+    assert set(errors_models.NOTES) == NOTES_OF_MODELS
 
 
 def test_texts_and_placeholders_are_in_order() -> None:

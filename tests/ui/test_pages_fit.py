@@ -8,13 +8,18 @@ import pytest
 from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from support import a11y
+from support import a11y, model_views
+from support.model_views import job, overview, pair_view
 from tandem import paths
 from tandem.engine.protocol import DrafterProblem, Loaded, ModelInfo
 from tandem.hardware.machine import Machine
+from tandem.models.progress import Waiting
+from tandem.models.state import FileState
 from tandem.settings import PairChoice, Sampling, Settings
 from tandem.ui import i18n
+from tandem.ui.chat_welcome import Suggestions
 from tandem.ui.compare_page import ComparePage
+from tandem.ui.header import Header
 from tandem.ui.models_page import ModelsPage
 from tandem.ui.pair_check import check_files
 from tandem.ui.session_state import LoadState, PairState
@@ -49,6 +54,15 @@ def _settings(manager: ThemeManager) -> SettingsPage:
     page.set_settings(Settings(kv_type="q8_0", sampling=Sampling(temperature=3.0), threads=64, context=9))
     page.set_pair(PairState("loaded", loaded=LOADED, stale=True))
     page.set_machine(LAPTOP)
+    page.set_network(model_views.MIRROR)
+    return page
+
+
+def _settings_moving(manager: ThemeManager) -> SettingsPage:
+    page = SettingsPage(manager)
+    page.set_settings(Settings(proxy="http://proxy.example.org:8080", speed_limit=5 << 20))
+    page.set_network(model_views.OFFLINE)
+    page.set_checking(model_views.check_job("move", "gemma-4-E2B-it-q4_0-exact.gguf", FileState.CHECKING))
     return page
 
 
@@ -71,6 +85,44 @@ def _models_loading(manager: ThemeManager) -> ModelsPage:
     return page
 
 
+def _models_fetching(manager: ThemeManager) -> ModelsPage:
+    page = ModelsPage(manager)
+    page.set_machine(LAPTOP)
+    waiting = Waiting("The connection to cdn-lfs.huggingface.co was lost.", 7.4, 3)
+    page.set_overview(
+        overview(
+            pair_view("e4b", FileState.INSTALLED),
+            imported=model_views.imported_files(),
+            quarantined=(model_views.set_aside(),),
+        )
+    )
+    page.set_job(job("e2b", FileState.TRANSFERRING, bytes_per_s=12.5 * (1 << 20), left_s=8000.0, waiting=waiting))
+    page.set_checking(model_views.check_job("verify", "gemma-4-E4B-it-q4_0-exact.gguf"))
+    page.fold.button.click()
+    return page
+
+
+def _models_trouble(manager: ThemeManager) -> ModelsPage:
+    page = ModelsPage(manager)
+    page.set_machine(LAPTOP)
+    gone = pair_view("e4b", FileState.MISSING, sentence="gemma-4-E4B-it-q4_0-exact.gguf is gone.", remedy="Get it.")
+    page.set_overview(
+        overview(gone, pair_view("12b", FileState.CHANGED), pair_view("31b", FileState.PAUSED, share=0.5))
+    )
+    said = f"gemma-4-E2B-it-q4_0-exact.gguf on the Hub is another: {'a' * 64} there, {'b' * 64} here."
+    page.set_job(job("e2b", FileState.FAILED, sentence=said, remedy="Choose the other source.", fault="pin-differs"))
+    page.set_network(model_views.OFFLINE)
+    return page
+
+
+def _header(manager: ThemeManager) -> Header:
+    header = Header(manager)
+    header.set_job(job("e2b", FileState.TRANSFERRING, left_s=8000.0))
+    header.set_pair(PairState("loaded", PairChoice("files", "/models/gemma.gguf", "/models/mtp.gguf"), LOADED))
+    header.set_context(7000, 8192)
+    return header
+
+
 def _compare(manager: ThemeManager) -> ComparePage:
     page = ComparePage(manager)
     page.set_state(question=True, drafter=False, running=False)
@@ -86,11 +138,31 @@ def _welcome(manager: ThemeManager) -> WelcomePage:
 def _welcome_loading(manager: ThemeManager) -> WelcomePage:
     page = WelcomePage(manager)
     page.set_load(LoadState("threads", 0.4))
+    page.set_job(job("e4b", FileState.TRANSFERRING, bytes_per_s=1e6, left_s=8000.0))
+    return page
+
+
+def _empty_chat(manager: ThemeManager) -> Suggestions:
+    page = Suggestions(manager)
+    page.set_demo(True)
+    page.set_machine(LAPTOP)
     return page
 
 
 Make = Callable[[ThemeManager], QWidget]
-PAGES: tuple[Make, ...] = (_settings, _models, _models_loading, _compare, _welcome, _welcome_loading, ShortcutsDialog)
+PAGES: tuple[Make, ...] = (
+    _settings,
+    _settings_moving,
+    _models,
+    _models_loading,
+    _models_fetching,
+    _models_trouble,
+    _compare,
+    _welcome,
+    _welcome_loading,
+    _empty_chat,
+    ShortcutsDialog,
+)
 
 
 @pytest.fixture
@@ -150,3 +222,20 @@ def test_another_theme_and_size_reach_every_part(
     assert a11y.cut(page) == []
     manager.apply(qapp, "light", 0.8)
     assert a11y.cut(page) == []
+
+
+@pytest.mark.parametrize("language", ["en", "ko", "pseudo"])
+@pytest.mark.parametrize("scale", [1.0, 1.6])
+def test_the_header_has_room_for_a_download_beside_a_list_of_chats(
+    manager: ThemeManager, qapp: QApplication, qtbot: QtBot, language: str, scale: float
+) -> None:
+    manager.apply(qapp, "light", scale)
+    i18n.install(qapp, language)
+    header = _header(manager)
+    qtbot.addWidget(header)
+    header.resize(570, header.sizeHint().height())
+    header.show()
+    assert header.job.isVisible()
+    assert a11y.nameless(header) == []
+    assert header.job.x() + header.job.width() <= header.drafter.x()
+    assert header.meter.x() <= header.width()

@@ -1,4 +1,4 @@
-"""The pages Models, Compare and Welcome: what they show of a state, and what they ask for."""
+"""The page Models: the pair in use, whether models fit, files of one's own. Its cards are in test_models_cards.py."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from tandem.engine.protocol import DrafterProblem, Loaded, ModelInfo
 from tandem.hardware.machine import NEEDS, Machine
 from tandem.settings import PairChoice
 from tandem.ui import i18n
-from tandem.ui.compare_page import ComparePage
 from tandem.ui.fit_view import FitView
 from tandem.ui.models_page import ModelsPage
 from tandem.ui.pair_check import check_files
 from tandem.ui.session_state import LoadState, PairState
 from tandem.ui.theme import ThemeManager
-from tandem.ui.welcome import WelcomePage
 
 GIB = 1 << 30
 LAPTOP = Machine("A processor", 4, 8, 8 * GIB, 4 * GIB, "Linux 6")
@@ -61,20 +59,6 @@ def _show(page: QWidget, qtbot: QtBot) -> None:
 @pytest.fixture
 def models(manager: ThemeManager, qtbot: QtBot) -> ModelsPage:
     page = ModelsPage(manager)
-    _show(page, qtbot)
-    return page
-
-
-@pytest.fixture
-def welcome(manager: ThemeManager, qtbot: QtBot) -> WelcomePage:
-    page = WelcomePage(manager)
-    _show(page, qtbot)
-    return page
-
-
-@pytest.fixture
-def compare(manager: ThemeManager, qtbot: QtBot) -> ComparePage:
-    page = ComparePage(manager)
     _show(page, qtbot)
     return page
 
@@ -185,24 +169,22 @@ def test_the_demo_is_one_click_away_until_it_is_in_use(models: ModelsPage, qtbot
 # --- does it fit
 
 
-def test_fit_is_judged_against_this_machine(models: ModelsPage, welcome: WelcomePage) -> None:
-    e2b, e4b = models.needs
+def test_fit_is_judged_against_this_machine(models: ModelsPage) -> None:
+    e2b, e4b = models.cards["e2b"], models.cards["e4b"]
     assert e2b.fit.fit is None
-    for page in (models, welcome):
-        page.set_machine(LAPTOP)
+    models.set_machine(LAPTOP)
     assert (e2b.fit.fit, e4b.fit.fit) == ("fits", "tight")
     assert i18n.size(NEEDS[0].memory()) in e2b.fit.text
     assert "estimate" in e2b.fit.text
     assert i18n.size(LAPTOP.memory_free) in e2b.fit.text
     assert e2b.fit.bar.accessibleName() == e2b.fit.text
-    assert [fit.fit for fit in welcome.fits] == ["fits", "tight"]
-    assert welcome.advice.text() == "This machine can run Gemma 4 E2B."
-    assert "A processor" in welcome.here.text()
-    assert "A processor" in models.here.text()
-    small = Machine("A processor", 1, 1, 2 * GIB, GIB, "Linux 6")
-    welcome.set_machine(small)
-    assert [fit.fit for fit in welcome.fits] == ["too-large", "too-large"]
-    assert "too little memory" in welcome.advice.text()
+    assert "A processor" in models.head.here.text()
+
+
+def test_what_is_not_known_of_a_model_is_not_counted_as_if_it_were(models: ModelsPage) -> None:
+    models.set_machine(LAPTOP)
+    assert "more than" in models.cards["12b"].fit.text
+    assert "estimate" not in models.cards["12b"].fit.text
 
 
 @pytest.mark.parametrize(
@@ -277,16 +259,16 @@ def test_an_answer_to_an_older_question_is_passed_over(models: ModelsPage, demo:
 @pytest.mark.parametrize("backwards", [False, True])
 def test_two_dropped_files_find_their_fields(models: ModelsPage, demo: tuple[str, str], backwards: bool) -> None:
     _answer(models)
-    assert _drop(models, *(demo[::-1] if backwards else demo))
+    assert _drop(models.files, *(demo[::-1] if backwards else demo))
     assert models.files.asked == demo
     assert models.files.load.isEnabled()
 
 
 def test_one_dropped_file_after_the_other_fills_both_fields(models: ModelsPage, demo: tuple[str, str]) -> None:
     _answer(models)
-    assert _drop(models, demo[1])
+    assert _drop(models.files, demo[1])
     assert models.files.asked == ("", demo[1])
-    assert _drop(models, demo[0])
+    assert _drop(models.files, demo[0])
     assert models.files.asked == demo
     assert models.files.load.isEnabled()
 
@@ -302,7 +284,7 @@ def test_a_file_dropped_on_a_field_goes_there(models: ModelsPage, demo: tuple[st
 
 def test_other_files_are_refused_with_a_word(models: ModelsPage, tmp_path: Path) -> None:
     _answer(models)
-    assert _drop(models, str(tmp_path / "picture.png"))
+    assert _drop(models.files, str(tmp_path / "picture.png"))
     assert models.files.target.found == "picture.png is not a GGUF file. Only GGUF files can be loaded."
     data = QMimeData()
     data.setUrls([QUrl("https://example.org/model.gguf")])
@@ -324,83 +306,24 @@ def test_browse_opens_a_dialog_that_does_not_block(models: ModelsPage, demo: tup
     qtbot.waitUntil(models.files.load.isEnabled)
 
 
-def test_use_files_leads_to_the_fields(models: ModelsPage) -> None:
-    models.needs[0].button.click()
+def test_somebody_with_files_is_led_to_the_fields(models: ModelsPage) -> None:
+    models.show_files()
     assert models.focusWidget() is models.files.target.path
     view = models.column.viewport()
     assert view.rect().contains(models.files.target.path.mapTo(view, QPoint(1, 1)))
 
 
-# --- welcome
-
-
-def test_welcome_offers_the_demo_and_files(welcome: WelcomePage, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(welcome.demo_requested):
-        welcome.demo.click()
-    with qtbot.waitSignal(welcome.files_requested):
-        welcome.files.click()
-
-
-def test_welcome_shows_the_load_and_why_it_failed(welcome: WelcomePage, qtbot: QtBot) -> None:
-    assert not welcome.progress.isVisible()
-    welcome.set_load(LoadState("starting"))
-    assert welcome.progress.isVisible()
-    assert not welcome.demo.isEnabled()
-    with qtbot.waitSignal(welcome.cancel_load_requested):
-        welcome.progress.cancel.click()
-    welcome.set_load(LoadState("failed", sentence="It is broken.", remedy="Mend it."))
-    assert not welcome.progress.isVisible()
-    assert welcome.demo.isEnabled()
-    assert (welcome.problem.text, welcome.problem.more) == ("It is broken.", "Mend it.")
-    welcome.set_load(LoadState("starting"))
-    assert not welcome.problem.isVisible()
-
-
-# --- compare
-
-
-def test_compare_does_what_it_says_and_nothing_else(compare: ComparePage, qtbot: QtBot) -> None:
-    assert not compare.without.isEnabled()
-    assert "no question" in compare.reason
-    compare.set_state(question=True, drafter=True, running=False)
-    assert compare.reason == ""
-    for button, drafter in ((compare.without, False), (compare.with_drafter, True)):
-        with qtbot.waitSignal(compare.again_requested) as said:
-            button.click()
-        assert said.args == [drafter]
-
-
-@pytest.mark.parametrize(
-    ("question", "drafter", "running", "enabled", "word"),
-    [
-        (False, True, False, (False, False), "question"),
-        (True, False, False, (True, False), "drafter"),
-        (True, True, True, (False, False), "running"),
-    ],
-)
-def test_compare_says_why_a_button_cannot_be_used(
-    compare: ComparePage, question: bool, drafter: bool, running: bool, enabled: tuple[bool, bool], word: str
-) -> None:
-    compare.set_state(question, drafter, running)
-    assert (compare.without.isEnabled(), compare.with_drafter.isEnabled()) == enabled
-    assert word in compare.reason
-
-
 # --- another language
 
 
-def test_they_speak_the_other_language_at_once(
-    models: ModelsPage, welcome: WelcomePage, compare: ComparePage, qapp: QApplication
-) -> None:
+def test_it_speaks_the_other_language_at_once(models: ModelsPage, qapp: QApplication) -> None:
     models.set_pair(PairState("loaded", PairChoice(), LOADED))
-    welcome.set_machine(LAPTOP)
     i18n.install(qapp, "pseudo")
-    for page in (models, welcome, compare):
-        QApplication.sendEvent(page, QEvent(QEvent.Type.LanguageChange))
+    QApplication.sendEvent(models, QEvent(QEvent.Type.LanguageChange))
     assert models.pair.state.text == i18n.pseudo("Ready")
     assert models.demo.button.text() == i18n.pseudo("In use")
-    assert welcome.advice.text() == i18n.pseudo("This machine can run {name}.").format(name="Gemma 4 E2B")
-    assert compare.reason == i18n.pseudo("The open chat has no question yet.")
+    assert models.cards["e2b"].state.text == i18n.pseudo("Not on this machine")
+    assert models.cards["e2b"].action.button.text() == i18n.pseudo("Download")
 
 
 def test_a_model_alone_in_the_drafter_s_field_moves_and_leaves_no_cross(
@@ -421,11 +344,3 @@ def test_a_drafter_alone_asks_for_its_model_quietly(models: ModelsPage, demo: tu
     models.set_check(check_files("", demo[1]))
     shown = [label for label in models.files.target.findChildren(QLabel) if label.text().startswith("Now choose")]
     assert [label.property("role") for label in shown] == ["muted"]
-
-
-def test_the_page_says_where_the_files_are(models: ModelsPage) -> None:
-    for need, source in zip(NEEDS, models.sources, strict=True):
-        source.copy.click()
-        copied = QApplication.clipboard().text()
-        assert copied == source.names.text()
-        assert copied.split("\n") == [f"{need.host}/{need.repository}", need.target_file, need.drafter_file]

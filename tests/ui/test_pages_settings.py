@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tandem.engine.protocol import DeviceInfo, Loaded, ModelInfo
@@ -17,7 +17,6 @@ from tandem.settings import Sampling, Settings
 from tandem.ui import i18n
 from tandem.ui.session_state import PairState
 from tandem.ui.settings_answers import LONGEST_PROMPT
-from tandem.ui.settings_data import Host
 from tandem.ui.settings_page import SettingsPage
 from tandem.ui.theme import ThemeManager
 
@@ -306,18 +305,6 @@ def test_the_buttons_say_what_is_wanted(page: SettingsPage, qtbot: QtBot) -> Non
         assert said.args == [form]
 
 
-def test_privacy_says_that_nothing_is_contacted_and_has_room_for_what_will_be(page: SettingsPage, qtbot: QtBot) -> None:
-    assert page.privacy.statement.text() == "Tandem opens no network connection."
-    page.privacy.set_hosts([Host("huggingface.co", "when you download a model", "the model's name")])
-    assert page.privacy.statement.text() != "Tandem opens no network connection."
-
-    def shown() -> list[str]:
-        return [label.text() for label in page.privacy.table.findChildren(QLabel) if not label.isHidden()]
-
-    qtbot.waitUntil(lambda: "huggingface.co" in shown())
-    assert "None" not in shown()
-
-
 def test_the_wheel_scrolls_the_page_and_changes_nothing(store: Store, page: SettingsPage) -> None:
     for box in (page.sampling.top_k, page.engine.threads, page.appearance.language, page.appearance.text_size.slider):
         page.setFocus()
@@ -368,7 +355,10 @@ def test_it_speaks_the_other_language_at_once_and_keeps_what_was_chosen(
     assert page.list.item(4).text() == i18n.pseudo("Engine")
     assert page.engine.device.itemText(0) == i18n.pseudo("Automatic")
     assert page.engine.context.text() == i18n.pseudo("Automatic")
-    assert page.privacy.statement.text() == i18n.pseudo("Tandem opens no network connection.")
+    assert page.models.proxy_kind.itemText(0) == i18n.pseudo("Automatic")
+    assert page.privacy.statement.text() == i18n.pseudo(
+        "Tandem goes online for one thing alone: to download a model, when you ask for it."
+    )
     assert (page.appearance.language.currentData(), page.engine.device.currentData()) == ("ko", "CPU")
     assert page.appearance.language.itemText(2) == "한국어"  # each language by its own name
 

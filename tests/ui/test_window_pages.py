@@ -53,11 +53,11 @@ def test_free_memory_is_read_again_each_time_a_page_that_tells_it_is_shown(
     free = [1 << 30]
     monkeypatch.setattr(machine, "read", lambda: dataclasses.replace(here, memory_free=free[0]))
     user.press("Ctrl+2")
-    user.wait(lambda: size(1 << 30) in user.window.pages.models.here.text())
+    user.wait(lambda: size(1 << 30) in user.window.pages.models.head.here.text())
     user.press("Ctrl+1")
     free[0] = 2 << 30
     user.press("Ctrl+2")
-    user.wait(lambda: size(2 << 30) in user.window.pages.models.here.text())
+    user.wait(lambda: size(2 << 30) in user.window.pages.models.head.here.text())
 
 
 def test_deleted_chats_are_removed_from_the_settings(user: User) -> None:

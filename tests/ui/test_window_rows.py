@@ -131,7 +131,7 @@ def a_full_context(user: User) -> None:
 
 def models(user: User) -> None:
     user.press("Ctrl+2")
-    user.wait(lambda: "memory free" in user.window.pages.models.here.text())
+    user.wait(lambda: "memory free" in user.window.pages.models.head.here.text())
 
 
 def models_with_files(user: User) -> None:

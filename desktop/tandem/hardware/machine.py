@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import functools
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, overload
+
+from tandem.models.catalog import CatalogPair, CatalogSize, catalog
 
 Fit = Literal["fits", "tight", "too-large"]
 """Into what is free now; only after other programs were closed; not at all."""
@@ -64,13 +67,9 @@ class Need:
         name: The model's name.
         target: The target's weights.
         drafter: The drafter's weights.
-        full_layers: Layers with a KV cache over the whole context.
+        full_layers: Layers with a KV cache over the whole context; 0 where the shape is not known.
         sliding_layers: Layers with a KV cache over a window.
         kv_heads: Key-value heads of each.
-        host: Where the files lie, for people to look; Tandem itself asks nothing there.
-        repository: Their place there.
-        target_file: The target's file.
-        drafter_file: The drafter's file.
     """
 
     key: str
@@ -80,15 +79,16 @@ class Need:
     full_layers: int
     sliding_layers: int
     kv_heads: int
-    host: str
-    repository: str
-    target_file: str
-    drafter_file: str
 
     @property
     def weights(self) -> int:
         """Both files."""
         return self.target + self.drafter
+
+    @property
+    def exact(self) -> bool:
+        """Whether the KV cache is counted; without it the model takes more than `memory` says."""
+        return self.kv_heads > 0
 
     def kv(self, context: int = USUAL_CONTEXT) -> int:
         """KV cache at f16 for `context` positions.
@@ -105,38 +105,45 @@ class Need:
         return self.weights + self.kv(context) + COMPUTE + MARGIN
 
 
-# Bytes: of the published files, all matrices in Q4_0 (xbill9/gemma-4-E2B-it-qat-q4_0-exact-gguf and
-# xbill9/gemma-4-E4B-it-qat-q4_0-exact-gguf); their drafters are given there as 59.2 and 59.7 MB.
-# Layers and heads: of the models' own configuration.
-NEEDS: Final = (
-    Need(
-        "e2b",
-        "Gemma 4 E2B",
-        2_620_370_912,
-        59_200_000,
-        full_layers=3,
-        sliding_layers=12,
-        kv_heads=1,
-        host="huggingface.co",
-        repository="unsloth/gemma-4-E2B-it-qat-GGUF",
-        target_file="gemma-4-E2B-it-qat-UD-Q4_K_XL.gguf",
-        drafter_file="mtp-gemma-4-E2B-it.gguf",
-    ),
-    Need(
-        "e4b",
-        "Gemma 4 E4B",
-        4_215_695_712,
-        59_700_000,
-        full_layers=4,
-        sliding_layers=20,
-        kv_heads=2,
-        host="huggingface.co",
-        repository="unsloth/gemma-4-E4B-it-qat-GGUF",
-        target_file="gemma-4-E4B-it-qat-UD-Q4_K_XL.gguf",
-        drafter_file="mtp-gemma-4-E4B-it.gguf",
-    ),
-)
-"""The two pairs that Tandem is made for."""
+def need_of(size: CatalogSize, pair: CatalogPair | None = None) -> Need:
+    """What a pair of the catalog needs.
+
+    Args:
+        size: The model's size.
+        pair: One of its pairs; None takes the default one.
+    """
+    chosen, shape = pair or size.default, size.shape
+    return Need(
+        chosen.key,
+        size.name,
+        chosen.target.size,
+        chosen.drafter.size,
+        full_layers=0 if shape is None else shape.full_layers,
+        sliding_layers=0 if shape is None else shape.sliding_layers,
+        kv_heads=0 if shape is None else shape.kv_heads,
+    )
+
+
+class _Needs(Sequence[Need]):
+    """Read from the catalog when they are first looked at: a damaged catalog must not keep the app from starting."""
+
+    @functools.cached_property
+    def _all(self) -> tuple[Need, ...]:
+        return tuple(need_of(size) for size in catalog().sizes if size.main)
+
+    @overload
+    def __getitem__(self, place: int) -> Need: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Need, ...]: ...
+    def __getitem__(self, place: int | slice) -> Need | tuple[Need, ...]:
+        return self._all[place]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+NEEDS: Final[Sequence[Need]] = _Needs()
+"""The two pairs that Tandem is made for, the smaller one first."""
 
 
 def fit(needed: int, machine: Machine) -> Fit:

@@ -50,6 +50,7 @@ class JobProgress(msgspec.Struct, frozen=True):
         waiting: Set between two tries.
         sentence: Why it was paused or failed (English), "" otherwise.
         remedy: What to do about it.
+        fault: Which kind of fault that was, see `errors.TransferFault`; "" for none. A window offers a button by it.
     """
 
     key: str
@@ -59,6 +60,7 @@ class JobProgress(msgspec.Struct, frozen=True):
     waiting: Waiting | None = None
     sentence: str = ""
     remedy: str = ""
+    fault: str = ""
 
     @property
     def done(self) -> int:

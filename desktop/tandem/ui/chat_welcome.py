@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from tandem.hardware.machine import NEEDS, Machine, Need, best
+from tandem.models.state import FileState
 from tandem.ui import icons
+from tandem.ui.i18n import size
 from tandem.ui.kit import QuietButton, label
 from tandem.ui.page import Column
 from tandem.ui.theme import ThemeManager
+
+if TYPE_CHECKING:
+    from tandem.models.overview import Overview
 
 IDEAS: Final = (
     str(QT_TRANSLATE_NOOP("Suggestions", "Write a Python function that checks if a number is prime.")),
@@ -75,14 +81,18 @@ class Suggestions(QWidget):
 
     Attributes:
         chosen: A text for the composer.
+        download_requested: The key of a pair in the catalog.
     """
 
     chosen = Signal(str)
+    download_requested = Signal(str)
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._manager = manager
         self._demo = False
+        self._here = False  # a model of the catalog is, or it is on its way
+        self._offer: Need | None = next(iter(NEEDS), None)
         self._picture = QLabel()
         self._title = label(size="title", bold=True, wrap=True)
         self._text = label(role="muted", wrap=True)
@@ -96,6 +106,9 @@ class Suggestions(QWidget):
         for idea in self.ideas:
             column.body.addWidget(idea, 0, Qt.AlignmentFlag.AlignHCenter)
             idea.clicked.connect(lambda _=False, idea=idea: self.chosen.emit(idea.whole))
+        self.download = QuietButton(manager, "", "download")
+        self.download.clicked.connect(self._ask)
+        column.body.addWidget(self.download, 0, Qt.AlignmentFlag.AlignHCenter)
         column.body.addStretch(3)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -113,6 +126,13 @@ class Suggestions(QWidget):
         if self._demo:
             text = self.tr("The demo pair shows how drafting works. What it says is not clever.")
         self._text.setText(text)
+        offer = self._offer
+        offered = self._demo and offer is not None and not self._here
+        self.download.setVisible(offered)
+        self.ideas[-1].setVisible(not offered)  # it takes that one's place: a low window has room for no more
+        if offer is not None:
+            text = self.tr("Download {name} ({size})")
+            self.download.setText(text.format(name=offer.name, size=size(offer.weights)))
         for place, idea in enumerate(self.ideas):
             idea.set_whole(QCoreApplication.translate("Suggestions", IDEAS[place]))
 
@@ -121,6 +141,20 @@ class Suggestions(QWidget):
         if demo != self._demo:
             self._demo = demo
             self.retranslate()
+
+    def set_machine(self, machine: Machine) -> None:
+        """This machine: the model that fits it best is offered; before it is known, the smallest one."""
+        self._offer = best(machine)
+        self.retranslate()
+
+    def set_overview(self, overview: Overview) -> None:
+        """What is here: once a model is, or is on its way, none is offered."""
+        self._here = any(pair.state is not FileState.ABSENT for pair in overview.pairs)
+        self.retranslate()
+
+    def _ask(self) -> None:
+        if self._offer is not None:
+            self.download_requested.emit(self._offer.key)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Follows the language."""

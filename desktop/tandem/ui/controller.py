@@ -7,7 +7,7 @@ back as a signal. `tandem.ui.session_state` has the values that the signals carr
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QObject, Slot
 
@@ -18,22 +18,27 @@ from tandem.settings import PairChoice, Settings
 from tandem.ui import i18n
 from tandem.ui.controller_answer import Answers
 from tandem.ui.controller_chats import Chats
+from tandem.ui.controller_facts import ControllerFacts
 from tandem.ui.controller_files import ChatFiles
+from tandem.ui.controller_models import ModelsKeeper
 from tandem.ui.controller_pair import LEAST_CONTEXT, PairKeeper
 from tandem.ui.controller_question import Question, without
 from tandem.ui.controller_settings import Preferences
-from tandem.ui.controller_signals import ControllerSignals
 from tandem.ui.controller_threads import Threads
 from tandem.ui.engine_worker import HANG_AFTER_S
-from tandem.ui.session_state import DrafterState, LoadState, Notice, PairState
+from tandem.ui.session_state import Notice, PairState
 from tandem.ui.store_worker import Opened
 from tandem.ui.workers import Throttle
+
+if TYPE_CHECKING:
+    from tandem.models.catalog import Catalog
+    from tandem.models.network import Network
 
 DRAIN_EVERY_MS: Final = 33
 """The engine's events reach the view at most this often."""
 
 
-class Controller(ControllerSignals):
+class Controller(ControllerFacts):
     """What the window does, apart from showing it; its signals are those of `ControllerSignals`.
 
     Args:
@@ -41,6 +46,8 @@ class Controller(ControllerSignals):
         known: Settings that were read already, so that the window could be shown with them; None reads them in `start`.
         hang_after_s: Seconds of silence after which a busy engine is ended.
         database: Where the chats are; None takes the usual place.
+        catalog: The models that can be downloaded; None takes the one that comes with the app.
+        network: How the Hub is reached; None goes by the settings and the environment.
 
     Raises:
         TandemError: The log folder cannot be made.
@@ -52,19 +59,22 @@ class Controller(ControllerSignals):
         known: settings.Loaded | None = None,
         hang_after_s: float = HANG_AFTER_S,
         database: Path | None = None,
+        catalog: Catalog | None = None,
+        network: Network | None = None,
     ) -> None:
         super().__init__(parent)
         self._known = known
         self._used = 0
         self._is_ready = False
         self._closing = False
-        self.threads: Final = Threads(self, hang_after_s, database)
+        self.threads = Threads(self, hang_after_s, database)
         store, engine = self.threads.store, self.threads.engine
-        self.preferences: Final = Preferences(store, known, self)
-        self.pairs: Final = PairKeeper(engine, self.preferences.get, self)
-        self.chats: Final = Chats(store, self)
+        self.preferences = Preferences(store, known, self)
+        self.pairs = PairKeeper(engine, self.preferences.get, self)
+        self.chats = Chats(store, self)
         self.files: Final = ChatFiles(store, self.chats, self)
-        self.answers: Final = Answers(store, engine, self.chats, self.pairs, self.preferences.get, self)
+        self.answers = Answers(store, engine, self.chats, self.pairs, self.preferences.get, self)
+        self.models: Final = ModelsKeeper(self.threads, self.preferences, self.pairs, self, catalog, network)
         self._drain = Throttle(self._on_reports, DRAIN_EVERY_MS, self)
         self._connect()
 
@@ -73,8 +83,10 @@ class Controller(ControllerSignals):
         self.threads.faults.reported.connect(self._on_fault)
         self.threads.engine.arrived.connect(self._drain.call)
         self.preferences.changed.connect(self._on_settings)
-        for part in (self.preferences, self.pairs, self.chats, self.files, self.answers):
+        for part in (self.preferences, self.pairs, self.chats, self.files, self.answers, self.models):
             part.notice.connect(self.notice)
+        self.models.load_requested.connect(self.load_pair)
+        self.models.release_requested.connect(self._on_release)
         self.pairs.pair_changed.connect(self._on_pair)
         self.pairs.loading.connect(self.loading)
         self.pairs.drafter_changed.connect(self.drafter_changed)
@@ -88,51 +100,6 @@ class Controller(ControllerSignals):
         for name in ("prefilled", "queued_changed", "text_returned"):
             getattr(self.answers, name).connect(getattr(self, name))
         self.answers.used_changed.connect(self._on_used)
-
-    @property
-    def settings(self) -> Settings:
-        """The settings as they are now."""
-        return self.preferences.now
-
-    @property
-    def pair(self) -> PairState:
-        """The pair."""
-        return self.pairs.state
-
-    @property
-    def drafter(self) -> DrafterState:
-        """The drafter."""
-        return self.pairs.drafter
-
-    @property
-    def load_state(self) -> LoadState:
-        """The load under way, or the last one."""
-        return self.pairs.load_state
-
-    @property
-    def running(self) -> bool:
-        """Whether an answer runs."""
-        return self.answers.running
-
-    @property
-    def running_in(self) -> int | None:
-        """The chat in which an answer runs."""
-        run = self.answers.run
-        return None if run is None else run.chat
-
-    @property
-    def conversation(self) -> Conversation | None:
-        """The chat that is shown, None for a new one."""
-        return self.chats.conversation
-
-    def node(self, node: int) -> Node | None:
-        """A message of the chat that is shown, on any of its branches."""
-        return self.chats.tree[node] if node in self.chats.tree else None  # noqa: SIM401 - a tree has no `get`
-
-    @property
-    def engine_pid(self) -> int | None:
-        """Process id of the engine."""
-        return self.threads.engine.pid
 
     # Start and end
 
@@ -153,6 +120,7 @@ class Controller(ControllerSignals):
             self._drain.stop()
             self.answers.shut()
             self.chats.shut()
+            self.models.shut()
             self.threads.shut()
 
     def join(self) -> bool:
@@ -301,11 +269,13 @@ class Controller(ControllerSignals):
         """
         match notice.action:
             case "undo-delete":
-                self.undo_delete(notice.argument)
+                self.undo_delete(None if notice.argument is None else int(notice.argument))
             case "load-again":
                 self.load_again()
             case "drafter-off":
                 self.set_draft(False)
+            case "use-pair":
+                self.models.use(str(notice.argument))
             case _:
                 return False
         return True
@@ -345,14 +315,22 @@ class Controller(ControllerSignals):
             self.chats.refresh()
             self.chats.new()
         self.ready.emit()
+        self.models.start()
         if self.settings.first_run_done:
             self.pairs.load(self.settings.pair)
         else:
             self.first_run.emit()
 
+    @Slot()
+    def _on_release(self) -> None:
+        """Model files are about to be moved."""
+        self.answers.stop()
+        self.pairs.release(self.models.released)
+
     @Slot(object)
     def _on_settings(self, changed: Settings) -> None:
         self.pairs.settings_changed()
+        self.models.set_settings(changed)
         self.settings_changed.emit(changed)
 
     @Slot()

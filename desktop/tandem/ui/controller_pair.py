@@ -106,6 +106,22 @@ class PairKeeper(QObject):
         self.notice.emit(Notice("info", text, action="load-again", action_text=self.tr("Load again")))
         self.ended.emit(False)
 
+    def release(self, then: Callable[[], None]) -> None:
+        """Lets go of the pair's files, and of the pair; calls `then` when no process has them open any more."""
+        if self._request is not None:
+            self._give_up(self._request)
+            self._request = None
+            self._show_load(LoadState("stopped"))
+        self._machine.unloaded()
+        self._show_drafter()
+        self._show_pair(msgspec.structs.replace(self.state, kind="none", loaded=None, stale=False))
+        self._engine.unload()
+        self._engine.submit(lambda: None, lambda _: then())
+
+    def follow_files(self, choice: PairChoice) -> None:
+        """The pair in use is the same, its files lie elsewhere now."""
+        self._show_pair(msgspec.structs.replace(self.state, choice=choice))
+
     def died(self, error: EngineDied) -> None:
         """The engine's process ended, and the pair with it."""
         if self._request is None and self.state.kind == "loaded":

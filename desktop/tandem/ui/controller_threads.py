@@ -18,7 +18,7 @@ _POLL_MS: Final = 50
 
 
 class Threads(QObject):
-    """The engine's and the store's thread, and the place for faults in either.
+    """The threads, and the place for faults in any of them.
 
     Args:
         parent: Qt's parent.
@@ -42,6 +42,20 @@ class Threads(QObject):
         self.engine: Final = EngineWorker(logs, self.faults, self, hang_after_s)
         self.chores: Final = JobThread("chores", self.faults, self)
         """For what takes a while and has nothing to do with chats: a first message must not wait for it."""
+
+        self.lists: Final = JobThread("model lists", self.faults, self)
+        """For looking at model files without reading them, which is quick."""
+
+        self.transfers: Final = JobThread("transfers", self.faults, self)
+        """For downloads."""
+
+        self.checks: Final = JobThread("file checks", self.faults, self)
+        """For hashing, copying and moving model files, which can take minutes."""
+
+        # Nobody waits for these before the window is gone, but the process does before it ends.
+        self._others = (self.chores, self.lists, self.transfers, self.checks)
+        self.all: Final[tuple[JobThread, ...]] = (self.engine, self.store, *self._others)
+
         self._closing = False
         self._closed = False
         for thread in (self.engine, self.store):
@@ -52,7 +66,8 @@ class Threads(QObject):
         if not self._closing:
             self.store.start()
             self.engine.start()
-            self.chores.start()
+            for thread in self._others:
+                thread.start()
 
     def shut(self) -> None:
         """Asks them to end after what they have to finish. Returns at once; `closed` tells the end."""
@@ -61,7 +76,8 @@ class Threads(QObject):
         self._closing = True
         self.engine.shut()
         self.store.shut()
-        self.chores.shut()
+        for thread in self._others:
+            thread.shut()
         QTimer.singleShot(0, self, self._on_finished)  # they may never have been started
 
     def join(self) -> bool:
@@ -73,7 +89,7 @@ class Threads(QObject):
         self.shut()
         until = time.monotonic() + _JOIN_S
         kill_from = time.monotonic() + 1.0
-        while not all(thread.wait(_POLL_MS) for thread in (self.engine, self.store, self.chores)):
+        while not all(thread.wait(_POLL_MS) for thread in self.all):
             if time.monotonic() > until:
                 return False
             if time.monotonic() > kill_from:

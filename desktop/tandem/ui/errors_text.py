@@ -3,8 +3,8 @@
 What fails below the window says so in English sentences, which go to the terminal and to logs as they are. Here each of
 those sentences stands once more as a text to translate, with placeholders; one that comes in is recognised and put
 together again in the window's language, with its values. A value that is itself a phrase of ours is translated too.
-A sentence that is not known here is shown as it is. The texts are in `errors_files`, `errors_engine` and `errors_app`,
-and a test finds every sentence in the source that is missing there.
+A sentence that is not known here is shown as it is. The texts are in `errors_files`, `errors_models`,
+`errors_engine` and `errors_app`, and a test finds every sentence in the source that is missing there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
-from tandem.ui import errors_app, errors_engine, errors_files
+from tandem.ui import errors_app, errors_engine, errors_files, errors_models
 
 CONTEXT: Final = "Errors"
-SENTENCES: Final = errors_app.SENTENCES + errors_engine.SENTENCES + errors_files.SENTENCES
-PHRASES: Final = errors_engine.PHRASES + errors_files.PHRASES
+SENTENCES: Final = errors_app.SENTENCES + errors_engine.SENTENCES + errors_files.SENTENCES + errors_models.SENTENCES
+PHRASES: Final = errors_engine.PHRASES + errors_files.PHRASES + errors_models.PHRASES
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "what": errors_files.PREDICATES,
     "instead": errors_engine.INSTEAD,

@@ -26,13 +26,21 @@ _LOOKS: Final[dict[Fit, tuple[str, TextRole]]] = {
 class FitView(Speaking):
     """Whether `needed` bytes fit. It says that it does not know until it is given the machine.
 
+    Args:
+        manager: The theme.
+        needed: Bytes to judge; 0 for nothing.
+        exact: False where the KV cache is not counted, so that more is needed than `needed`.
+        parent: Qt's parent.
+
     Attributes:
         bar: The bar.
     """
 
-    def __init__(self, manager: ThemeManager, needed: int = 0, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, manager: ThemeManager, needed: int = 0, *, exact: bool = True, parent: QWidget | None = None
+    ) -> None:
         super().__init__(manager, parent)
-        self._needed = needed
+        self._needed, self._exact = needed, exact
         self._machine: Machine | None = None
         self._verdict = Mark(manager)
         self._detail = label(size="small", role="muted", wrap=True)
@@ -60,9 +68,9 @@ class FitView(Speaking):
         self._machine = machine
         self.retranslate()
 
-    def set_needed(self, needed: int) -> None:
-        """Bytes to judge; 0 for nothing."""
-        self._needed = needed
+    def set_needed(self, needed: int, *, exact: bool = True) -> None:
+        """Bytes to judge; 0 for nothing. See `exact` above."""
+        self._needed, self._exact = needed, exact
         self.retranslate()
 
     def retranslate(self) -> None:
@@ -76,10 +84,14 @@ class FitView(Speaking):
         if verdict is None or machine is None:
             self._verdict.set_state("chip", "muted", self.tr("Looking at this machine…"))
             text = self.tr("Needs about {needed} of memory (an estimate).")
+            if not self._exact:
+                text = self.tr("Needs more than {needed} of memory.")
             self._detail.setText(text.format(needed=size(self._needed)))
         else:
             self._verdict.set_state(*_LOOKS[verdict], verdicts[verdict])
             text = self.tr("Needs about {needed} (an estimate). {free} of {total} are free.")
+            if not self._exact:
+                text = self.tr("Needs more than {needed}: the chat itself is not counted. {free} of {total} are free.")
             sizes = {"needed": self._needed, "free": machine.memory_free, "total": machine.memory_total}
             self._detail.setText(text.format(**{name: size(value) for name, value in sizes.items()}))
             self.bar.set_shares(machine.memory_total - machine.memory_free, self._needed, machine.memory_total, verdict)

@@ -10,8 +10,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from tandem.engine.protocol import Loaded
+from tandem.models.catalog import catalog
+from tandem.models.progress import JobProgress
+from tandem.models.state import FileState
 from tandem.settings import PairChoice
-from tandem.ui import i18n
+from tandem.ui import i18n, models_state_text
 from tandem.ui.errors_text import localised
 from tandem.ui.kit import IconButton, Meter, QuietButton, StateChip, label, set_label, spaced
 from tandem.ui.kit_status import Kind
@@ -55,17 +58,20 @@ class Header(QWidget):
         self._manager = manager
         self._pair = PairState()
         self._drafter = DrafterState()
+        self._job: JobProgress | None = None
         self._used = self._limit = 0
         self.sidebar = IconButton(manager, "sidebar", "", "Ctrl+B")
         self.pair = QuietButton(manager, "", "chip")
         self.device = label(size="small", role="muted")
+        self.job = StateChip(manager, "busy", "")
+        self.job.hide()
         self.drafter = StateChip(manager, "idle", "")
         self._meter_text = label(size="small", role="muted")
         self.meter = Meter(manager, "", warn_at=CONTEXT_WARNING, width=72)
         row = QHBoxLayout(self)
         spaced(row, manager, "s", ("m", "s", "l", "s"))
         left: tuple[QWidget, ...] = (self.sidebar, self.pair, self.device)
-        right: tuple[QWidget, ...] = (self.drafter, self._meter_text, self.meter)
+        right: tuple[QWidget, ...] = (self.job, self.drafter, self._meter_text, self.meter)
         for part in left:
             row.addWidget(part)
         row.addStretch(1)
@@ -74,6 +80,7 @@ class Header(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.sidebar.clicked.connect(self.sidebar_requested)
         self.pair.clicked.connect(self.models_requested)
+        self.job.clicked.connect(self.models_requested)
         self.drafter.clicked.connect(self.explain_drafter)
         manager.changed.connect(self._size)
         self._size()
@@ -93,6 +100,11 @@ class Header(QWidget):
         """Shows how many of the context's tokens the conversation takes; a limit of 0 hides the meter."""
         self._used, self._limit = used, limit
         self._show_context()
+
+    def set_job(self, job: JobProgress | None) -> None:
+        """Shows how far a download is, or that it needs somebody; None takes it away."""
+        self._job = job
+        self._show_job()
 
     def explain_drafter(self) -> Popover:
         """Opens what there is to say about the drafter."""
@@ -136,6 +148,7 @@ class Header(QWidget):
         loaded = self._pair.loaded
         self.device.setText(self._device(loaded) if loaded is not None else "")
         self.meter.setAccessibleName(self.tr("Context used"))
+        self._show_job()
         self._show_drafter()
         self._show_context()
 
@@ -146,9 +159,30 @@ class Header(QWidget):
         super().changeEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Leaves out the meter's bar where there is little room; its figures stay."""
+        """Leaves out the meter's bar and a download's name where there is little room; the figures stay."""
         self._show_context()
+        self._show_job()
         super().resizeEvent(event)
+
+    def _show_job(self) -> None:
+        job = self._job
+        shown = job is not None and (job.running or bool(job.sentence))
+        self.job.setVisible(shown)
+        if job is None or not shown:
+            return
+        name = short_name(job.key)
+        state = models_state_text.words(models_state_text.job_state(job)).text
+        left = models_state_text.left(job.left_s) if job.waiting is None else ""
+        parts = [name, models_state_text.percent_done(job), left] if job.running else [name, state]
+        if self.width() < self._manager.px(_NARROW):
+            parts = parts[1:2]
+        reason, remedy = localised(job.sentence, job.remedy)
+        details = (f"{name}: {state}", models_state_text.amount(job), models_state_text.waiting(job), reason, remedy)
+        kind: Kind = "warn" if job.waiting is not None else "busy"
+        if not job.running:
+            kind = "failed" if models_state_text.job_state(job) is FileState.FAILED else "warn"
+        text = " · ".join(part for part in parts if part)
+        self.job.set_state(kind, text, "\n".join(part for part in details if part))
 
     def _size(self) -> None:
         self.setMinimumHeight(self._manager.px(HEIGHT))
@@ -246,3 +280,9 @@ def choice_name(choice: PairChoice, loaded: Loaded | None = None) -> str:
         if size.lower() in f"{name} {file}".lower():
             return f"Gemma 4 {size}"
     return name or file
+
+
+def short_name(key: str) -> str:
+    """A pair's model for where there is little room: "E2B"; the key itself for one that the catalog does not have."""
+    pair = catalog().pair(key)
+    return key if pair is None else catalog().size_of(pair).name.removeprefix("Gemma 4 ")

@@ -75,8 +75,9 @@ class _TextButton(EnterPresses, QPushButton):
 
     def set_icon(self, icon: str) -> None:
         """Shows another drawing; "" shows none."""
-        self._icon = icon
-        self._retheme()
+        if icon != self._icon:
+            self._icon = icon
+            self._retheme()
 
     def _role(self) -> str:
         return self.ROLE

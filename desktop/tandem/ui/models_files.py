@@ -185,6 +185,7 @@ class FilesCard(Speaking):
             card.body.addWidget(part)
         for field in (self.target, self.drafter):
             field.edited.connect(self._edited)
+        self.setAcceptDrops(True)
         column = QVBoxLayout(self)
         spaced(column, manager, "")
         column.addWidget(card)
@@ -233,6 +234,18 @@ class FilesCard(Speaking):
         self.drafter.set_text(check.drafter)
         self._check = check
         self.retranslate()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Takes files."""
+        if dropped_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
+        """Fills the fields with the files."""
+        files = dropped_files(event.mimeData())
+        if files:
+            event.acceptProposedAction()
+            self.take(files)
 
     def retranslate(self) -> None:
         """What is said about the files."""

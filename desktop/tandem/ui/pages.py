@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -19,9 +19,13 @@ from tandem.ui.controller import Controller
 from tandem.ui.errors_text import localised
 from tandem.ui.models_page import ModelsPage
 from tandem.ui.pair_check import check_files
-from tandem.ui.session_state import LoadState, Notice, PairState
+from tandem.ui.session_state import LoadState, NetworkView, Notice, PairState
 from tandem.ui.settings_page import SettingsPage
 from tandem.ui.theme import ThemeManager
+
+if TYPE_CHECKING:
+    from tandem.models.overview import Overview
+    from tandem.models.progress import JobProgress
 
 
 class Pages(QObject):
@@ -42,6 +46,7 @@ class Pages(QObject):
         again_requested: Answer the last question again, with or without the drafter.
         export_all_requested: Export all chats, as "markdown" or "json".
         import_requested: Import chats.
+        settings_requested: Show the page Settings.
     """
 
     chat_requested = Signal()
@@ -52,6 +57,7 @@ class Pages(QObject):
     again_requested = Signal(bool)
     export_all_requested = Signal(str)
     import_requested = Signal()
+    settings_requested = Signal()
 
     def __init__(
         self, manager: ThemeManager, controller: Controller, question: Callable[[], bool], parent: QObject
@@ -66,6 +72,13 @@ class Pages(QObject):
         controller.pair_changed.connect(self._show_pair)
         controller.loading.connect(self._show_load)
         controller.settings_changed.connect(self._show_settings)
+        controller.models.changed.connect(self._show_overview)
+        controller.models.job.connect(self._show_job)
+        controller.models.checking.connect(self._show_checking)
+        controller.models.found.connect(lambda found: self.models.set_found(found))
+        controller.models.places_found.connect(lambda places: self.models.set_places(places))
+        controller.models.network.connect(self._show_network)
+        controller.models.notice.connect(self._tell_models)
         for news in (controller.node_finished, controller.conversation_opened, controller.running_changed):
             news.connect(lambda *_: self._show_last())
 
@@ -74,18 +87,37 @@ class Pages(QObject):
         if name == "compare":
             return self.compare
         self.want_machine()
-        return self.models if name == "models" else self.settings
+        if name == "settings":
+            return self.settings
+        self._bring_up_to_date(self.models)
+        return self.models
 
     @property
     def models(self) -> ModelsPage:
         """The page Models."""
         if self._models is None:
-            made = self._models = ModelsPage(self._manager)
+            keeper = self._controller.models
+            made = self._models = ModelsPage(self._manager, known=keeper.catalog)
             made.load_requested.connect(self._load)
             made.cancel_load_requested.connect(self._controller.cancel_load)
             made.check_requested.connect(self._check)
+            made.download_requested.connect(keeper.download)
+            made.pause_requested.connect(keeper.pause)
+            made.resume_requested.connect(keeper.resume)
+            made.cancel_requested.connect(keeper.cancel)
+            made.start_again_requested.connect(keeper.start_again)
+            made.use_requested.connect(keeper.use)
+            made.verify_requested.connect(keeper.verify)
+            made.stop_check_requested.connect(keeper.stop_check)
+            made.remove_requested.connect(keeper.remove)
+            made.look_requested.connect(keeper.look)
+            made.take_requested.connect(keeper.take)
+            made.places_requested.connect(keeper.places)
+            made.settings_requested.connect(self._show_network_settings)
+            made.notice_performed.connect(self._perform)
             made.set_pair(self._controller.pair)
             made.set_load(self._controller.load_state)
+            keeper.show_network()
         return self._models
 
     @property
@@ -111,9 +143,15 @@ class Pages(QObject):
             made.import_requested.connect(self.import_requested)
             made.purge_requested.connect(self._controller.files.purge_deleted)
             made.shortcuts_requested.connect(self.shortcuts_requested)
+            made.folder_move_requested.connect(self._controller.models.move_folder)
+            made.stop_move_requested.connect(self._controller.models.stop_check)
+            made.token_keep_requested.connect(self._controller.models.keep_token)
+            made.token_forget_requested.connect(self._controller.models.forget_token)
             made.set_settings(self._controller.settings)
             made.set_pair(self._controller.pair)
             made.set_devices(self._controller.pair.devices)
+            made.set_checking(self._controller.models.work.progress)
+            self._controller.models.show_network(token=True)
         return self._settings
 
     def tells(self, name: str, notice: Notice) -> bool:
@@ -140,6 +178,51 @@ class Pages(QObject):
             self._controller.notice.emit(Notice("bad", sentence, remedy))
 
         self._controller.threads.chores.submit(lambda: logs.log_zip(paths.log_dir(), Path(path)), told, failed)
+
+    def _bring_up_to_date(self, page: ModelsPage) -> None:
+        """Tells a page what is known: while nobody sees it, it is not told of each step."""
+        keeper = self._controller.models
+        if keeper.overview is not None:
+            page.set_overview(keeper.overview)
+        page.set_job(keeper.last_job)
+        page.set_checking(keeper.work.progress)
+        if keeper.network_view is not None:
+            page.set_network(keeper.network_view)
+        keeper.refresh()
+
+    def _perform(self, notice: Notice) -> None:
+        """A button of a message on the page Models."""
+        if not self._controller.perform(notice) and notice.action == "open-logs":
+            self.logs_requested.emit()
+
+    def _show_network_settings(self) -> None:
+        self.settings_requested.emit()
+        self.settings.show_section(self.settings.models)
+
+    def _show_overview(self, overview: Overview) -> None:
+        if self._models is not None:
+            self._models.set_overview(overview)
+
+    def _show_job(self, job: JobProgress | None) -> None:
+        if self._models is not None and self._models.isVisible():
+            self._models.set_job(job)
+
+    def _show_checking(self, job: JobProgress | None) -> None:
+        if self._models is not None and self._models.isVisible():
+            self._models.set_checking(job)
+        if self._settings is not None:
+            self._settings.set_checking(job)
+
+    def _show_network(self, view: NetworkView) -> None:
+        if self._models is not None:
+            self._models.set_network(view)
+        if self._settings is not None:
+            self._settings.set_network(view)
+
+    def _tell_models(self, notice: Notice) -> None:
+        """Who looks at the models need not go to the chat to read what became of them."""
+        if self._models is not None and self._models.isVisible():
+            self._models.tell(notice)
 
     def _load(self, choice: PairChoice) -> None:
         self._controller.load_pair(choice)

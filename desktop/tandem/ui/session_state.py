@@ -117,17 +117,61 @@ class Notice(msgspec.Struct, frozen=True):
         remedy: What to do; may be empty.
         action: What a button on it does, to be given to `Controller.perform`; "" for no button.
         action_text: The button's text.
-        argument: Goes with the action: a conversation's or a node's id.
+        argument: Goes with the action: a conversation's or a node's id, or a pair's key in the catalog.
         sticky: Whether it stays until it is closed.
     """
 
     kind: Literal["info", "good", "warn", "bad"]
     text: str
     remedy: str = ""
-    action: Literal["", "undo-delete", "load-again", "open-models", "open-logs", "drafter-off"] = ""
+    action: Literal["", "undo-delete", "load-again", "open-models", "open-logs", "drafter-off", "use-pair"] = ""
     action_text: str = ""
-    argument: int | None = None
+    argument: int | str | None = None
     sticky: bool = False
+
+
+class VariableView(msgspec.Struct, frozen=True):
+    """An environment variable that counts and is set.
+
+    Attributes:
+        name: Such as "HF_ENDPOINT".
+        shown: Its value as it may be seen: of a token only that there is one.
+        effect: What it does, as a key: see `tandem.models.network.Variable`.
+    """
+
+    name: str
+    shown: str
+    effect: str
+
+
+class NetworkView(msgspec.Struct, frozen=True):
+    """How Tandem reaches the Hub and where models are kept, as the settings show it.
+
+    Attributes:
+        folder: The folder in which models are kept.
+        endpoint: Address of the Hub or of a mirror; "" while it is not known.
+        endpoint_from: Where that came from: "settings", the variable's name, or "default".
+        proxy: Address of the proxy, credentials masked; None for none.
+        proxy_from: Likewise.
+        offline: Whether HF_HUB_OFFLINE forbids every connection.
+        token: Where a sign-in token was found: "HF_TOKEN", "keyring" or "file"; None for none.
+        variables: The environment variables that count and are set.
+        hosts: Hosts that a download may contact.
+        sentence: Why the settings cannot be used (English), "" otherwise.
+        remedy: What to do about it.
+    """
+
+    folder: str = ""
+    endpoint: str = ""
+    endpoint_from: str = "default"
+    proxy: str | None = None
+    proxy_from: str = "default"
+    offline: bool = False
+    token: str | None = None
+    variables: tuple[VariableView, ...] = ()
+    hosts: tuple[str, ...] = ()
+    sentence: str = ""
+    remedy: str = ""
 
 
 class TokenKinds:

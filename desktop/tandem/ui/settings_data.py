@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -11,10 +11,15 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 import tandem
 from tandem.ui import icons
 from tandem.ui.kit import QuietButton, label, spaced
+from tandem.ui.session_state import NetworkView
 from tandem.ui.settings_section import Section
 
 if TYPE_CHECKING:
     from tandem.ui.theme import ThemeManager
+
+
+HUB: Final = "huggingface.co"
+"""Where models come from, unless another address is set."""
 
 
 class Host(NamedTuple):
@@ -104,11 +109,11 @@ class DataSection(Section):
 
 
 class PrivacySection(Section):
-    """Every host that the app can contact, and when; today there is none."""
+    """Every host that the app can contact, and when."""
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(manager, parent)
-        self._hosts: tuple[Host, ...] = ()
+        self._network = NetworkView()
         self.entitle(lambda: self.tr("Privacy"))
         self._picture = QLabel()
         self.statement = label(bold=True, wrap=True)
@@ -149,27 +154,39 @@ class PrivacySection(Section):
         self._retheme()
         self.retranslate()
 
-    def set_hosts(self, hosts: Sequence[Host]) -> None:
-        """The hosts that the app can contact."""
-        self._hosts = tuple(hosts)
+    def set_network(self, network: NetworkView) -> None:
+        """How the Hub is reached."""
+        self._network = network
         self.retranslate()
 
     def retranslate(self) -> None:
         """The statement and the table."""
-        statement = self.tr("Tandem opens no network connection.")
-        if self._hosts:
-            statement = self.tr("Tandem contacts %n host(s), and only when you ask for it.", "", len(self._hosts))
+        statement = self.tr("Tandem goes online for one thing alone: to download a model, when you ask for it.")
+        if self._network.offline:
+            statement = self.tr("Offline mode is on: Tandem opens no network connection.")
         self.statement.setText(statement)
         while (item := self._grid.takeAt(0)) is not None:
             if (old := item.widget()) is not None:
                 old.hide()
                 old.deleteLater()
-        rows = self._hosts or (Host(self.tr("None"), "", ""),)
+        rows = self._hosts()
         heading = Host(self.tr("Host"), self.tr("When"), self.tr("What is sent"))
         for line, host in enumerate((heading, *rows)):
             for column, text in enumerate(host):
                 cell = label(text, size="small", role="text" if line else "muted", wrap=True)
                 self._grid.addWidget(cell, line, column, Qt.AlignmentFlag.AlignTop)
+
+    def _hosts(self) -> tuple[Host, ...]:
+        """The Hub tells what a file is and where it lies; another host may keep its bytes."""
+        hub, *stores = self._network.hosts or (HUB,)
+        asked = self.tr("When you press Download, Resume or Start again.")
+        sent = self.tr("The names of repository and file. Your token, if you have one.")
+        rows = [Host(hub, asked, sent)]
+        for store in stores or (self.tr("hosts that it names"),):
+            rows.append(
+                Host(store, self.tr("During a download."), self.tr("Which part of the file comes next. No token."))
+            )
+        return tuple(rows)
 
     def _retheme(self) -> None:
         theme = self._manager.theme

@@ -15,13 +15,15 @@ from tandem.ui.settings_answers import DraftingSection, PromptSection, SamplingS
 from tandem.ui.settings_data import AboutSection, DataSection, PrivacySection
 from tandem.ui.settings_engine import EngineSection
 from tandem.ui.settings_looks import AppearanceSection
+from tandem.ui.settings_models import ModelsSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tandem.engine.protocol import DeviceInfo
     from tandem.hardware.machine import Machine
-    from tandem.ui.session_state import PairState
+    from tandem.models.progress import JobProgress
+    from tandem.ui.session_state import NetworkView, PairState
     from tandem.ui.settings_section import Section
     from tandem.ui.theme import ThemeManager
 
@@ -44,6 +46,10 @@ class SettingsPage(Speaking):
         import_requested: Chats are to be imported.
         purge_requested: Deleted chats are to be removed for good.
         shortcuts_requested: The list of shortcuts is to be shown.
+        folder_move_requested: The folder that the models are to be moved to.
+        stop_move_requested: That is to be stopped.
+        token_keep_requested: A sign-in token, to be kept in the keyring.
+        token_forget_requested: It is to be taken out again.
     """
 
     changed = Signal(object)
@@ -55,6 +61,10 @@ class SettingsPage(Speaking):
     import_requested = Signal()
     purge_requested = Signal()
     shortcuts_requested = Signal()
+    folder_move_requested = Signal(str)
+    stop_move_requested = Signal()
+    token_keep_requested = Signal(str)
+    token_forget_requested = Signal()
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(manager, parent)
@@ -64,6 +74,7 @@ class SettingsPage(Speaking):
         self.sampling = SamplingSection(manager)
         self.prompt = PromptSection(manager)
         self.engine = EngineSection(manager)
+        self.models = ModelsSection(manager)
         self.data = DataSection(manager)
         self.privacy = PrivacySection(manager)
         self.about = AboutSection(manager)
@@ -73,6 +84,7 @@ class SettingsPage(Speaking):
             self.sampling,
             self.prompt,
             self.engine,
+            self.models,
             self.data,
             self.privacy,
             self.about,
@@ -98,6 +110,10 @@ class SettingsPage(Speaking):
         row.addWidget(self.list, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self.column, 1)
         self.engine.reload_requested.connect(self.reload_requested)
+        self.models.folder_move_requested.connect(self.folder_move_requested)
+        self.models.stop_move_requested.connect(self.stop_move_requested)
+        self.models.token_keep_requested.connect(self.token_keep_requested)
+        self.models.token_forget_requested.connect(self.token_forget_requested)
         self.data.export_all_requested.connect(self.export_all_requested)
         self.data.import_requested.connect(self.import_requested)
         self.data.purge_requested.connect(self.purge_requested)
@@ -125,6 +141,15 @@ class SettingsPage(Speaking):
     def set_machine(self, machine: Machine) -> None:
         """Facts of this machine."""
         self.engine.set_cpus(machine.cpus)
+
+    def set_network(self, network: NetworkView) -> None:
+        """How the Hub is reached, and where the models are."""
+        self.models.set_network(network)
+        self.privacy.set_network(network)
+
+    def set_checking(self, job: JobProgress | None) -> None:
+        """Files that are being hashed, copied or moved; only a move is shown here."""
+        self.models.set_move(job if job is not None and job.key == "move" else None)
 
     def show_section(self, section: Section) -> None:
         """Scrolls to a section."""

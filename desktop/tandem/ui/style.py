@@ -130,6 +130,9 @@ def _kit(t: Theme) -> str:
     )
     return f"""
 QFrame[kit="card"] {{ background: {t.surface}; border: 1px solid {t.line}; border-radius: {t.radius.l}px; }}
+QFrame[kit="drop"] {{
+    background: {t.accent_soft}; border: 2px dashed {t.accent}; border-radius: {t.radius.l}px;
+}}
 QLabel[kit="key"] {{
     background: {t.sunken}; border: 1px solid {t.line}; border-radius: {t.radius.s}px;
     padding: {t.px(1)}px {t.px(6)}px;

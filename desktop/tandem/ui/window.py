@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QMainWindow, QS
 
 from tandem import paths
 from tandem.errors import TandemError
+from tandem.models.progress import JobProgress
 from tandem.ui.chat_page import ChatPage
 from tandem.ui.controller import Controller
 from tandem.ui.kit import NavButton, divider, spaced
@@ -164,6 +165,13 @@ class MainWindow(QMainWindow):
         self.chat.files_requested.connect(self._choose_files)
         self.chat.machine_wanted.connect(lambda: self.pages.want_machine(self.chat.welcome.set_machine))
         self.chat.logs_requested.connect(self.open_logs)
+        self.chat.welcome.download_requested.connect(self._controller.models.download)
+        self._controller.models.job.connect(self._show_job)
+        offers = self.chat.suggestions
+        offers.download_requested.connect(self._controller.models.download)
+        self.chat.machine_wanted.connect(lambda: self.pages.want_machine(offers.set_machine))
+        self._controller.models.changed.connect(offers.set_overview)
+        self.pages.settings_requested.connect(lambda: self.show_page("settings"))
         self.pages.chat_requested.connect(lambda: self.show_page("chat"))
         self.pages.logs_requested.connect(self.open_logs)
         self.pages.data_requested.connect(self.open_data)
@@ -269,6 +277,11 @@ class MainWindow(QMainWindow):
         """A message of weight must be seen, whatever page is in view."""
         if notice.kind == "bad" and self.page != "chat" and not self.pages.tells(self.page, notice):
             self.show_page("chat")
+
+    def _show_job(self, job: JobProgress | None) -> None:
+        self.chat.header.set_job(job)
+        if self.chat.body.currentWidget() is self.chat.welcome:
+            self.chat.welcome.set_job(job)
 
     def _full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)

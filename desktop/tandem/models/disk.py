@@ -1,0 +1,88 @@
+"""What the disk says, as sentences: full, not writable, not there; and whether there is room."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+from typing import Final
+
+from tandem.engine.gguf_header import printable
+from tandem.models.errors import TransferError
+
+RESERVE: Final = 0.10
+"""Room that must be left over, as a share of what is written."""
+
+COPY: Final = ".copy"
+"""What is added to a file's name until its copy is whole."""
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Error numbers of a full disk or a used-up quota."""
+
+_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def shown(path: Path) -> str:
+    """A path for a sentence: whole where it is short, without what cannot be printed."""
+    return printable(str(path), 160)
+
+
+def disk_error(error: OSError, path: Path) -> TransferError:
+    """What an error of the system means for somebody who writes to, or reads, `path`."""
+    folder, reason = shown(path.parent), error.strerror or type(error).__name__
+    details = f"{shown(path)}: {error}"
+    if error.errno in FULL:
+        return TransferError(
+            "disk-full", f"The disk of {folder} is full.", "Make room on that disk, then press Resume.", details
+        )
+    if error.errno in _NOT_ALLOWED:
+        return TransferError(
+            "disk",
+            f"Tandem may not write to {folder}.",
+            "Choose another model folder in the settings, or change this one's permissions.",
+            details,
+        )
+    if error.errno == errno.EFBIG:
+        return TransferError(
+            "disk",
+            f"The disk of {folder} cannot hold files as large as this one.",
+            "Choose a model folder on another disk in the settings.",
+            details,
+        )
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        return TransferError(
+            "disk",
+            f"The folder {folder} is not there.",
+            "Connect its disk, or choose another model folder in the settings.",
+            details,
+        )
+    return TransferError("disk", f"{folder} cannot be read or written: {reason}.", "Check the disk.", details)
+
+
+def free_bytes(folder: Path) -> int:
+    """Room on the disk that `folder` is on, or would be on; 0 where the system does not say."""
+    for place in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except OSError:
+            continue
+    return 0
+
+
+def require_room(folder: Path, needed: int) -> None:
+    """Refuses where the disk has no room for so many bytes and `RESERVE` of them besides.
+
+    Args:
+        folder: Where they will be written; need not exist yet.
+        needed: Bytes.
+
+    Raises:
+        TransferError: "no-room".
+    """
+    wanted, free = needed + int(needed * RESERVE), free_bytes(folder)
+    if needed and free < wanted:
+        raise TransferError(
+            "no-room",
+            f"The disk of {shown(folder)} has {free:,} bytes free, and {wanted:,} are needed.",
+            "Make room on that disk, or choose a model folder on another one in the settings.",
+        )

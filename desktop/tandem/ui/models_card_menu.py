@@ -1,0 +1,165 @@
+"""What else can be done with a pair: a menu, and the questions before anything is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from PySide6.QtCore import QObject, QPoint, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QAbstractButton, QMessageBox, QWidget
+
+from tandem.models.state import FileState
+from tandem.ui.i18n import size as in_bytes
+from tandem.ui.kit import Menu, announce, message_box
+from tandem.ui.kit_menu import PARTS, Part
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QAction
+
+    from tandem.ui.theme import ThemeManager
+
+_S = FileState
+_RUNNING = frozenset({_S.QUEUED, _S.RESOLVING, _S.TRANSFERRING, _S.CHECKING})
+_STANDING = frozenset({_S.PAUSED, _S.FAILED})
+
+
+class MenuFacts(NamedTuple):
+    """What the menu goes by.
+
+    Attributes:
+        name: The model's name.
+        state: Where the pair stands.
+        in_use: Whether it is loaded.
+        part: Bytes of a download that was not finished.
+        on_disk: Bytes of finished files.
+        in_place: Whether none of its files is Tandem's own.
+        folder: Where its files are, "" for nowhere.
+        address: Where they can be had, a line each.
+    """
+
+    name: str
+    state: FileState
+    in_use: bool = False
+    part: int = 0
+    on_disk: int = 0
+    in_place: bool = False
+    folder: str = ""
+    address: str = ""
+
+
+class CardMenu(QObject):
+    """Makes the menu, asks, and tells what was wanted.
+
+    Attributes:
+        cancel_requested: The download is given up; whether what has come in is kept.
+        start_again_requested: From the first byte.
+        verify_requested: Installed files are to be hashed.
+        remove_requested: The pair's files are to be removed.
+        menu: The last menu.
+        box: The last question.
+    """
+
+    cancel_requested = Signal(bool)
+    start_again_requested = Signal()
+    verify_requested = Signal()
+    remove_requested = Signal()
+
+    def __init__(self, manager: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._manager, self._owner = manager, parent
+        self.menu: Menu | None = None
+        self.box: QMessageBox | None = None
+
+    def open(self, anchor: QWidget, facts: MenuFacts) -> Menu:
+        """Opens the menu under a button."""
+        menu = self.made(anchor, facts)
+        menu.popup(anchor.mapToGlobal(QPoint(0, anchor.height() + 2)))
+        return menu
+
+    def made(self, anchor: QWidget, facts: MenuFacts) -> Menu:
+        """The menu, not shown."""
+        if self.menu is not None:
+            self.menu.deleteLater()
+        menu = self.menu = Menu(self._manager, self._owner)
+        if facts.state in _RUNNING:
+            menu.add("close", self.tr("Cancel the download…"), lambda: self.ask_cancel(facts))
+        if facts.state in _STANDING:
+            menu.add("refresh", self.tr("Start again from the beginning"), self.start_again_requested.emit)
+        if facts.state in _STANDING and facts.part:
+            menu.add("trash", self.tr("Remove what has come in…"), lambda: self.ask_part(facts), danger=True)
+        if facts.state in (_S.INSTALLED, _S.MISSING):
+            menu.add("check", self.tr("Verify files"), self.verify_requested.emit)
+        if facts.folder:
+            menu.add("folder", self.tr("Show in folder"), lambda: show_folder(facts.folder))
+        if facts.address:
+            menu.add("copy", self.tr("Copy address and file names"), lambda: self._copy(facts.address, anchor))
+        if facts.on_disk and facts.state not in _RUNNING:
+            menu.addSeparator()
+            remove: QAction = menu.add("trash", self.tr("Remove…"), lambda: self.ask_remove(facts), danger=True)
+            if facts.in_use:
+                remove.setText(self.tr("Remove… (not while it is in use)"))
+            remove.setEnabled(not facts.in_use)
+        return menu
+
+    def ask_cancel(self, facts: MenuFacts) -> None:
+        """Asks what becomes of what has come in; with nothing there, there is nothing to ask."""
+        if not facts.part:
+            self._cancel(keep=False)
+            return
+        text = self.tr("Cancel the download of {name}?").format(name=facts.name)
+        details = self.tr("{size} have come in. If they are kept, the next download goes on from there.")
+        keep, drop = self.tr("Cancel, keep them"), self.tr("Cancel, remove them")
+        box = message_box(
+            self._manager,
+            self._owner.window(),
+            "question",
+            text,
+            details.format(size=in_bytes(facts.part)),
+            [(keep, "accept"), (drop, "destroy"), (self.tr("Go on downloading"), "reject")],
+        )
+        self._ask(box, {"accept": lambda: self._cancel(keep=True), "destroy": lambda: self._cancel(keep=False)})
+
+    def ask_part(self, facts: MenuFacts) -> None:
+        """Asks before what has come in of a download is removed."""
+        text = self.tr("Remove what has come in of {name}?").format(name=facts.name)
+        details = self.tr("{size} become free. The next download begins with the first byte.")
+        box = self._sure(text, details.format(size=in_bytes(facts.part)))
+        self._ask(box, {"destroy": lambda: self._cancel(keep=False)})
+
+    def ask_remove(self, facts: MenuFacts) -> None:
+        """Asks before files are removed."""
+        text = self.tr("Remove {name} from this machine?").format(name=facts.name)
+        details = self.tr("{size} become free. It can be downloaded again at any time.")
+        if facts.in_place:
+            details = self.tr("Tandem forgets its files. They stay where they are.")
+        box = self._sure(text, details.format(size=in_bytes(facts.on_disk)))
+        self._ask(box, {"destroy": self.remove_requested.emit})
+
+    def _sure(self, text: str, details: str) -> QMessageBox:
+        parts: list[tuple[str, Part]] = [(self.tr("Remove"), "destroy"), (self.tr("Keep"), "reject")]
+        return message_box(self._manager, self._owner.window(), "question", text, details, parts)
+
+    def _ask(self, box: QMessageBox, answers: dict[str, Callable[[], None]]) -> None:
+        roles = {PARTS[part]: answer for part, answer in answers.items()}
+
+        def answered(button: QAbstractButton) -> None:
+            then = roles.get(box.buttonRole(button))
+            if then is not None:
+                then()
+
+        box.buttonClicked.connect(answered)
+        self.box = box
+        box.open()
+
+    def _cancel(self, *, keep: bool) -> None:
+        self.cancel_requested.emit(keep)
+
+    def _copy(self, address: str, anchor: QWidget) -> None:
+        QGuiApplication.clipboard().setText(address)
+        announce(anchor, self.tr("Copied"))
+
+
+def show_folder(folder: str) -> None:
+    """Opens a folder in the system's file manager."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(folder))
