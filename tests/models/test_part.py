@@ -289,8 +289,8 @@ def test_a_flush_beside_the_writing_that_fails_is_said(path: Path, monkeypatch: 
         part.append(DATA[:1000])
         assert tried.wait(60)
         with pytest.raises(TransferError) as caught:
-            for start in range(1000, len(DATA), 1000):
-                part.append(DATA[start : start + 1000])
+            while True:  # it is noticed when the thread that flushes has ended
+                part.append(DATA[:1000])
         assert caught.value.fault == "disk-full"
     part.close()
 

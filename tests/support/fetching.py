@@ -97,9 +97,14 @@ class Fetching:
                 found.append(progress.waiting)
         return found
 
-    def ranges(self) -> list[str | None]:
-        """What the storage was asked for."""
-        return [seen.range for seen in self.server.seen("storage")]
+    def ranges(self, index: int = 0) -> list[tuple[int, int] | None]:
+        """What the storage was asked for of a file: first byte and the one behind the last; None for everything."""
+        found: list[tuple[int, int] | None] = []
+        for seen in self.server.seen("storage"):
+            if f"/{self.file(index).repo}/" in seen.path:
+                first, _, last = (seen.range or "").removeprefix("bytes=").partition("-")
+                found.append((int(first), int(last) + 1) if seen.range else None)
+        return found
 
     def check_steps(self) -> None:
         """Only allowed steps were told."""
