@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import tempfile
@@ -66,6 +67,36 @@ def read_beginning(path: Path, most: int) -> bytes | None:
         return None
     with path.open("rb") as stream:
         return stream.read(most)
+
+
+def open_bytes(path: Path) -> io.FileIO:
+    """An ordinary file, for reading. A pipe is not waited for, and a device, which need not end, is not opened.
+
+    Raises:
+        OSError: It is not there, is no file of bytes, or cannot be read.
+    """
+    try:
+        _require_bytes(path.stat().st_mode, path)
+        file = io.FileIO(path, opener=_without_waiting)
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error)) from error
+    try:
+        _require_bytes(os.fstat(file.fileno()).st_mode, path)  # it may be another one by now
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_bytes(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(errno.EEXIST, "no ordinary file", str(path))
 
 
 def sync_folder(folder: Path) -> None:

@@ -48,7 +48,8 @@ def installed_pair(store: Store, pair: CatalogPair) -> tuple[Path, Path]:
         return found
     entries = [store.entry(file) for file in pair.files]
     if all(entries):
-        bad = next(entry.path.name for entry in entries if entry is not None and not _installed(store, entry))
+        names = [entry.path.name for entry in entries if entry is not None and not _installed(store, entry)]
+        bad = names[0] if names else pair.target.file  # it was put right a moment ago
         raise ModelError(
             "missing",
             f"{one_line(bad)} of the pair {pair.key} is not what was installed.",

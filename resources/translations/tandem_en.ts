@@ -74,7 +74,7 @@
     <message numerus="yes">
         <source>%n file(s) checked: all are as they should be.</source>
         <translation>
-            <numerusform>%n file checked: all is as they should be.</numerusform>
+            <numerusform>%n file checked: it is as it should be.</numerusform>
             <numerusform>%n files checked: all are as they should be.</numerusform>
         </translation>
     </message>
@@ -104,7 +104,7 @@
     <message numerus="yes">
         <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
         <translation>
-            <numerusform>%n model file is gone or not as they was when they was checked: {names}.</numerusform>
+            <numerusform>%n model file is gone or not as it was when it was checked: {names}.</numerusform>
             <numerusform>%n model files are gone or not as they were when they were checked: {names}.</numerusform>
         </translation>
     </message>

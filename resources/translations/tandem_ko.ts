@@ -104,87 +104,87 @@
     <name>CardMenu</name>
     <message>
         <source>Cancel the download…</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드 취소…</translation>
     </message>
     <message>
         <source>Start again from the beginning</source>
-        <translation type="unfinished"></translation>
+        <translation>처음부터 다시 받기</translation>
     </message>
     <message>
         <source>Remove what has come in…</source>
-        <translation type="unfinished"></translation>
+        <translation>받은 부분 제거…</translation>
     </message>
     <message>
         <source>Verify files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 검증</translation>
     </message>
     <message>
         <source>Show in folder</source>
-        <translation type="unfinished"></translation>
+        <translation>폴더에서 보기</translation>
     </message>
     <message>
         <source>Copy address and file names</source>
-        <translation type="unfinished">주소와 파일 이름 복사</translation>
+        <translation>주소와 파일 이름 복사</translation>
     </message>
     <message>
         <source>Remove…</source>
-        <translation type="unfinished"></translation>
+        <translation>제거…</translation>
     </message>
     <message>
         <source>Remove… (not while it is in use)</source>
-        <translation type="unfinished"></translation>
+        <translation>제거…(사용 중에는 불가)</translation>
     </message>
     <message>
         <source>Cancel the download of {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 다운로드를 취소할까요?</translation>
     </message>
     <message>
         <source>{size} have come in. If they are kept, the next download goes on from there.</source>
-        <translation type="unfinished"></translation>
+        <translation>지금까지 {size} 받았습니다. 보관하면 다음에 다운로드할 때 이어서 받습니다.</translation>
     </message>
     <message>
         <source>Cancel, keep them</source>
-        <translation type="unfinished"></translation>
+        <translation>취소하고 보관</translation>
     </message>
     <message>
         <source>Cancel, remove them</source>
-        <translation type="unfinished"></translation>
+        <translation>취소하고 제거</translation>
     </message>
     <message>
         <source>Go on downloading</source>
-        <translation type="unfinished"></translation>
+        <translation>계속 다운로드</translation>
     </message>
     <message>
         <source>Remove what has come in of {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>지금까지 받은 {name} 파일을 제거할까요?</translation>
     </message>
     <message>
         <source>{size} become free. The next download begins with the first byte.</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} 공간이 확보됩니다. 다음에는 처음부터 다시 다운로드합니다.</translation>
     </message>
     <message>
         <source>Remove {name} from this machine?</source>
-        <translation type="unfinished"></translation>
+        <translation>이 컴퓨터에서 {name} 모델을 제거할까요?</translation>
     </message>
     <message>
         <source>{size} become free. It can be downloaded again at any time.</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} 공간이 확보됩니다. 언제든지 다시 다운로드할 수 있습니다.</translation>
     </message>
     <message>
         <source>Tandem forgets its files. They stay where they are.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem 목록에서만 제거합니다. 파일은 원래 위치에 그대로 있습니다.</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished"></translation>
+        <translation>제거</translation>
     </message>
     <message>
         <source>Keep</source>
-        <translation type="unfinished"></translation>
+        <translation>그대로 두기</translation>
     </message>
     <message>
         <source>Copied</source>
-        <translation type="unfinished">복사됨</translation>
+        <translation>복사됨</translation>
     </message>
 </context>
 <context>
@@ -379,19 +379,19 @@
     <name>CheckBar</name>
     <message>
         <source>Stop</source>
-        <translation type="unfinished">중지</translation>
+        <translation>중지</translation>
     </message>
     <message>
         <source>Verifying files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일을 검증하는 중</translation>
     </message>
     <message>
         <source>Importing files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일을 가져오는 중</translation>
     </message>
     <message>
         <source>Moving the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델을 옮기는 중</translation>
     </message>
 </context>
 <context>
@@ -672,23 +672,23 @@
     <name>Downloads</name>
     <message>
         <source>{name} is downloaded as soon as the model folder has moved.</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더를 다 옮기면 바로 {name} 다운로드를 시작합니다.</translation>
     </message>
     <message>
         <source>{name} is downloaded as soon as {other} is done.</source>
-        <translation type="unfinished"></translation>
+        <translation>{other} 다운로드가 끝나면 바로 {name} 다운로드를 시작합니다.</translation>
     </message>
     <message>
         <source>{name} is here: both files are checked.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 모델을 받았습니다. 두 파일 모두 확인했습니다.</translation>
     </message>
     <message>
         <source>Use it now</source>
-        <translation type="unfinished"></translation>
+        <translation>지금 사용</translation>
     </message>
     <message>
         <source>Show the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 보기</translation>
     </message>
 </context>
 <context>
@@ -1959,491 +1959,491 @@
     </message>
     <message>
         <source>{file} on the Hub is not the file that Tandem knows: {found} there, {pinned} here.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브에 있는 {file} 파일이 Tandem이 알고 있는 파일과 다릅니다(허브: {found}, Tandem: {pinned}).</translation>
     </message>
     <message>
         <source>Update Tandem, or choose the other source of this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem을 업데이트하거나 이 모델의 다른 출처를 선택하세요.</translation>
     </message>
     <message>
         <source>{host} has had too many requests from here and asks to wait for {wait}.</source>
-        <translation type="unfinished"></translation>
+        <translation>요청이 너무 많아 {host}에서 {wait} 기다려 달라고 합니다.</translation>
     </message>
     <message>
         <source>Wait, then press Resume; signing in to the Hub raises the limit.</source>
-        <translation type="unfinished"></translation>
+        <translation>기다린 뒤 ‘이어받기’를 누르세요. 허브에 로그인하면 요청 한도가 늘어납니다.</translation>
     </message>
     <message>
         <source>{host} gives no sha256 for {file}, so that it cannot be checked.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 {file} 파일의 sha256 값이 없어 파일을 확인할 수 없습니다.</translation>
     </message>
     <message>
         <source>{repository} at {host} has no {file}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}의 {repository} 저장소에 {file} 파일이 없습니다.</translation>
     </message>
     <message>
         <source>The certificate of {host} is not trusted by this system.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 시스템에서 {host} 인증서를 신뢰하지 않습니다.</translation>
     </message>
     <message>
         <source>Check this computer&apos;s clock; the certificate of a proxy that reads along must be in the system&apos;s store.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 컴퓨터의 시계가 맞는지 확인하세요. 통신 내용을 검사하는 프록시를 쓴다면 그 인증서가 시스템 인증서 저장소에 있어야 합니다.</translation>
     </message>
     <message>
         <source>No secure connection to {host} could be made.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 보안 연결을 할 수 없습니다.</translation>
     </message>
     <message>
         <source>Check the Hub address and the proxy in Settings; a network that wants a sign-in can be the cause too.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 허브 주소와 프록시를 확인하세요. 로그인이 필요한 네트워크여서 그럴 수도 있습니다.</translation>
     </message>
     <message>
         <source>The proxy {proxy}, through which {host} is reached, does not answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 연결할 때 쓰는 프록시({proxy})가 응답하지 않습니다.</translation>
     </message>
     <message>
         <source>Check the proxy in Settings and the variables HTTPS_PROXY and ALL_PROXY.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정의 프록시와 환경 변수 HTTPS_PROXY, ALL_PROXY를 확인하세요.</translation>
     </message>
     <message>
         <source>The proxy {proxy} cannot reach {host}.</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시({proxy})가 {host}에 연결할 수 없습니다.</translation>
     </message>
     <message>
         <source>The proxy {proxy} asks for a name and a password.</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시({proxy})에 사용자 이름과 비밀번호가 필요합니다.</translation>
     </message>
     <message>
         <source>Give the proxy in Settings as http://name:password@host:port.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에 프록시를 http://name:password@host:port 형식으로 입력하세요.</translation>
     </message>
     <message>
         <source>The proxy {proxy} does not let anything through to {host}.</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시({proxy})가 {host} 연결을 허용하지 않습니다.</translation>
     </message>
     <message>
         <source>Check the proxy in Settings, or ask who runs it to allow this host.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 프록시를 확인하거나, 프록시 관리자에게 이 호스트를 허용해 달라고 요청하세요.</translation>
     </message>
     <message>
         <source>The proxy {proxy} speaks SOCKS, which Tandem does not.</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시({proxy})는 SOCKS 방식이며 Tandem에서 지원하지 않습니다.</translation>
     </message>
     <message>
         <source>Give an HTTP proxy as http://host:port in Settings, or none to go without.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에 HTTP 프록시를 http://host:port 형식으로 입력하세요. 프록시 없이 연결하려면 ‘없음’을 선택하세요.</translation>
     </message>
     <message>
         <source>The proxy {proxy} is no address of a proxy.</source>
-        <translation type="unfinished"></translation>
+        <translation>올바른 프록시 주소가 아닙니다: {proxy}.</translation>
     </message>
     <message>
         <source>Give it as http://host:port in Settings, or none to go without.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에 http://host:port 형식으로 입력하세요. 프록시 없이 연결하려면 ‘없음’을 선택하세요.</translation>
     </message>
     <message>
         <source>{host} did not answer in time.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 제때 응답하지 않았습니다.</translation>
     </message>
     <message>
         <source>The address of {host} was not found.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 주소를 찾을 수 없습니다.</translation>
     </message>
     <message>
         <source>{host} cannot be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 연결할 수 없습니다.</translation>
     </message>
     <message>
         <source>{host} leads from one address to the next without end.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 연결하면 다른 주소로 끝없이 넘어갑니다.</translation>
     </message>
     <message>
         <source>The connection to {host} broke off.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 연결이 끊겼습니다.</translation>
     </message>
     <message>
         <source>Check the internet connection; where the Hub is blocked, set a mirror or a proxy in Settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>인터넷 연결을 확인하세요. 허브가 차단된 곳이라면 설정에서 미러나 프록시를 지정하세요.</translation>
     </message>
     <message>
         <source>Press Resume to try again; what came in so far is kept.</source>
-        <translation type="unfinished"></translation>
+        <translation>‘이어받기’를 누르면 다시 시도합니다. 지금까지 받은 내용은 그대로 있습니다.</translation>
     </message>
     <message>
         <source>Choose the other source of this model, or update Tandem.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 모델의 다른 출처를 선택하거나 Tandem을 업데이트하세요.</translation>
     </message>
     <message>
         <source>Open a web browser and sign in to this network, or check the Hub address in Settings; then try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>웹 브라우저를 열어 이 네트워크에 로그인하거나 설정에서 허브 주소를 확인한 뒤 다시 시도하세요.</translation>
     </message>
     <message>
         <source>Sign in with a token in Settings, or choose the other source of this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 로그인 토큰을 입력하거나 이 모델의 다른 출처를 선택하세요.</translation>
     </message>
     <message>
         <source>Offline mode is on, so {host} was not asked.</source>
-        <translation type="unfinished"></translation>
+        <translation>오프라인 모드가 켜져 있어 {host}에 연결하지 않았습니다.</translation>
     </message>
     <message>
         <source>Unset {variable} and start Tandem again, or import the files from this computer.</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 {variable} 설정을 해제하고 Tandem을 다시 시작하거나, 이 컴퓨터에 있는 파일을 가져오세요.</translation>
     </message>
     <message>
         <source>What answered as {host} is not the Hub but some other page.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 주소에서 허브가 아닌 다른 페이지가 응답했습니다.</translation>
     </message>
     <message>
         <source>The pinned revision of {thing} is no longer at {host}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem이 사용하는 {thing} 버전이 {host}에 더 이상 없습니다.</translation>
     </message>
     <message>
         <source>{thing} is no longer at {host}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 {thing} 항목이 더 이상 없습니다.</translation>
     </message>
     <message>
         <source>{host} has disabled {thing}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 {thing} 항목의 사용을 막았습니다.</translation>
     </message>
     <message>
         <source>{host} has no {thing}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에 {thing} 항목이 없습니다.</translation>
     </message>
     <message>
         <source>{host} answered with error {number}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 오류 {number}번으로 응답했습니다.</translation>
     </message>
     <message>
         <source>{host} answered with status {number}, which makes no sense here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 예상하지 못한 상태 코드 {number}번으로 응답했습니다.</translation>
     </message>
     <message>
         <source>{host} does not accept your token for {thing}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 {thing} 항목에 대한 로그인 토큰을 받아들이지 않습니다.</translation>
     </message>
     <message>
         <source>Give a new token in Settings, or remove the old one: most models need none.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 새 로그인 토큰을 입력하거나 기존 토큰을 제거하세요. 대부분의 모델에는 토큰이 필요 없습니다.</translation>
     </message>
     <message>
         <source>{host} shows no {thing} to somebody who is not signed in; it is private, or no longer there.</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인하지 않으면 {host}에서 {thing} 항목을 볼 수 없습니다. 비공개이거나 더 이상 없는 항목입니다.</translation>
     </message>
     <message>
         <source>{host} does not give {thing} to your account.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 계정으로는 {host}에서 {thing} 항목을 받을 수 없습니다.</translation>
     </message>
     <message>
         <source>Ask for access on its page at {address}, then press Resume.</source>
-        <translation type="unfinished"></translation>
+        <translation>{address} 페이지에서 접근 권한을 요청한 뒤 ‘이어받기’를 누르세요.</translation>
     </message>
     <message>
         <source>{host} gives {thing} only to people who asked for access.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 {thing} 항목을 받으려면 접근 권한을 요청해야 합니다.</translation>
     </message>
     <message>
         <source>Ask for access on its page at {address}, then sign in with a token in Settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>{address} 페이지에서 접근 권한을 요청한 뒤 설정에서 로그인 토큰을 입력하세요.</translation>
     </message>
     <message>
         <source>{host} sends {file} compressed, which it was asked not to do.</source>
-        <translation type="unfinished"></translation>
+        <translation>압축하지 말라고 요청했지만 {host}에서 {file} 파일을 압축해서 보냅니다.</translation>
     </message>
     <message>
         <source>{host} cannot go on with {file} where it stopped.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서는 {file} 파일을 중단된 곳부터 이어받을 수 없습니다.</translation>
     </message>
     <message>
         <source>{host} sends other bytes of {file} than those it was asked for.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 {file} 파일의 요청한 부분이 아닌 다른 부분을 보냅니다.</translation>
     </message>
     <message>
         <source>{host} sends another number of bytes of {file} than it was asked for.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host}에서 {file} 파일을 요청한 크기와 다르게 보냅니다.</translation>
     </message>
     <message>
         <source>{file} changes at {host} while it is downloaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드하는 동안 {host}에 있는 {file} 파일이 바뀝니다.</translation>
     </message>
     <message>
         <source>Nothing came from {host} for {number} seconds.</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}초 동안 {host}에서 아무것도 오지 않았습니다.</translation>
     </message>
     <message>
         <source>The address of the Hub, {address}, is no web address.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 주소가 올바른 웹 주소가 아닙니다: {address}.</translation>
     </message>
     <message>
         <source>Give it as https://host, with a path behind it if the mirror has one.</source>
-        <translation type="unfinished"></translation>
+        <translation>https://host 형식으로 입력하고, 미러에 경로가 있으면 뒤에 붙이세요.</translation>
     </message>
     <message>
         <source>The address of the Hub has a name or a password in it.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 주소에 사용자 이름이나 비밀번호가 들어 있습니다.</translation>
     </message>
     <message>
         <source>Leave them out, and give a token instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>주소에서 빼고 대신 로그인 토큰을 입력하세요.</translation>
     </message>
     <message>
         <source>This system has no keyring that Tandem can use.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 시스템에는 Tandem이 사용할 수 있는 키링(암호 저장소)이 없습니다.</translation>
     </message>
     <message>
         <source>Set HF_TOKEN, or sign in with the command hf auth login; Tandem finds both.</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 HF_TOKEN을 설정하거나 hf auth login 명령으로 로그인하세요. 둘 다 Tandem이 알아서 찾습니다.</translation>
     </message>
     <message>
         <source>This is no token of the Hub.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브의 로그인 토큰이 아닙니다.</translation>
     </message>
     <message>
         <source>Copy it again from the access tokens in your account&apos;s settings there.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브의 계정 설정에 있는 액세스 토큰(Access Tokens)에서 다시 복사하세요.</translation>
     </message>
     <message>
         <source>Tandem&apos;s list of models is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem의 모델 목록이 손상되었습니다.</translation>
     </message>
     <message>
         <source>There is no model {key} in Tandem&apos;s list.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem의 목록에 {key} 모델이 없습니다.</translation>
     </message>
     <message>
         <source>Choose one of the page Models.</source>
-        <translation type="unfinished"></translation>
+        <translation>‘모델’ 페이지에서 선택하세요.</translation>
     </message>
     <message>
         <source>The disk of {folder} is full.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더가 있는 디스크가 가득 찼습니다.</translation>
     </message>
     <message>
         <source>Make room on that disk, then press Resume.</source>
-        <translation type="unfinished"></translation>
+        <translation>디스크 공간을 확보한 뒤 ‘이어받기’를 누르세요.</translation>
     </message>
     <message>
         <source>The disk of {folder} has {free} bytes free, and {needed} are needed.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더가 있는 디스크에 {free}바이트가 남아 있지만 {needed}바이트가 필요합니다.</translation>
     </message>
     <message>
         <source>Make room on that disk, or choose a model folder on another one in the settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>디스크 공간을 확보하거나 설정에서 모델 폴더를 다른 디스크로 바꾸세요.</translation>
     </message>
     <message>
         <source>Tandem may not write to {folder}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더에 쓸 권한이 없습니다.</translation>
     </message>
     <message>
         <source>Choose another model folder in the settings, or change this one&apos;s permissions.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 다른 모델 폴더를 선택하거나 이 폴더의 권한을 바꾸세요.</translation>
     </message>
     <message>
         <source>The disk of {folder} cannot hold files as large as this one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더가 있는 디스크에는 이렇게 큰 파일을 저장할 수 없습니다.</translation>
     </message>
     <message>
         <source>Choose a model folder on another disk in the settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>설정에서 모델 폴더를 다른 디스크로 바꾸세요.</translation>
     </message>
     <message>
         <source>The folder {folder} is not there.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더가 없습니다.</translation>
     </message>
     <message>
         <source>Connect its disk, or choose another model folder in the settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>폴더가 있던 디스크를 연결하거나 설정에서 다른 모델 폴더를 선택하세요.</translation>
     </message>
     <message>
         <source>{folder} cannot be read or written: {reason}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더를 읽거나 쓸 수 없습니다: {reason}.</translation>
     </message>
     <message>
         <source>Another program is changing the models in {folder}.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램이 {folder} 폴더의 모델을 변경하고 있습니다.</translation>
     </message>
     <message>
         <source>Wait for it to finish, then try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>끝날 때까지 기다린 뒤 다시 시도하세요.</translation>
     </message>
     <message>
         <source>{name} is being written by another program.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램이 {name} 파일에 쓰고 있습니다.</translation>
     </message>
     <message>
         <source>Wait for it to finish.</source>
-        <translation type="unfinished"></translation>
+        <translation>끝날 때까지 기다리세요.</translation>
     </message>
     <message>
         <source>{name} is being downloaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일을 다운로드하는 중입니다.</translation>
     </message>
     <message>
         <source>{name} is being downloaded by another Tandem.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 Tandem에서 {name} 파일을 다운로드하는 중입니다.</translation>
     </message>
     <message>
         <source>Wait until it is done there, or pause it there and resume it here.</source>
-        <translation type="unfinished"></translation>
+        <translation>그곳에서 끝날 때까지 기다리거나, 그곳에서 일시 중지하고 여기에서 이어받으세요.</translation>
     </message>
     <message>
         <source>{name} is not a Gemma 4 model: its architecture is {architecture}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}: Gemma 4 모델이 아닙니다. 아키텍처가 {architecture}입니다.</translation>
     </message>
     <message>
         <source>Choose a Gemma 4 model.</source>
-        <translation type="unfinished"></translation>
+        <translation>Gemma 4 모델을 선택하세요.</translation>
     </message>
     <message>
         <source>Pause the download, then move the folder.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드를 일시 중지한 뒤 폴더를 옮기세요.</translation>
     </message>
     <message>
         <source>There is another file named {name} in {folder}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더에 이름이 같은 다른 {name} 파일이 있습니다.</translation>
     </message>
     <message>
         <source>Move or remove that file, or choose another folder.</source>
-        <translation type="unfinished"></translation>
+        <translation>그 파일을 옮기거나 제거하거나, 다른 폴더를 선택하세요.</translation>
     </message>
     <message>
         <source>{folder} lies in the model folder that is to be moved.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더는 옮기려는 모델 폴더 안에 있습니다.</translation>
     </message>
     <message>
         <source>Choose a folder outside of it.</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더 밖에 있는 폴더를 선택하세요.</translation>
     </message>
     <message>
         <source>{name} has {size} bytes and should have {expected}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일의 크기가 {size}바이트입니다. {expected}바이트여야 합니다.</translation>
     </message>
     <message>
         <source>Start its download again.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드를 다시 시작하세요.</translation>
     </message>
     <message>
         <source>{name} is not the file it should be: its sha256 is {found}…, not {expected}….</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일의 내용이 올바르지 않습니다. sha256 값이 {expected}… 대신 {found}…입니다.</translation>
     </message>
     <message>
         <source>Start its download again; this one was set aside.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드를 다시 시작하세요. 이 파일은 따로 보관했습니다.</translation>
     </message>
     <message>
         <source>Import it again from where it came; this one was set aside.</source>
-        <translation type="unfinished"></translation>
+        <translation>원래 위치에서 다시 가져오세요. 이 파일은 따로 보관했습니다.</translation>
     </message>
     <message>
         <source>{name} was another file than it should be; the right one has taken its place.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일의 내용이 올바르지 않아 올바른 파일로 바꾸었습니다.</translation>
     </message>
     <message>
         <source>Remove it if you do not need it.</source>
-        <translation type="unfinished"></translation>
+        <translation>따로 보관한 이 파일이 필요 없으면 제거하세요.</translation>
     </message>
     <message>
         <source>{name} is no longer in {folder}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 폴더에 {name} 파일이 더 이상 없습니다.</translation>
     </message>
     <message>
         <source>Connect its disk, or get the file again.</source>
-        <translation type="unfinished"></translation>
+        <translation>파일이 있던 디스크를 연결하거나 파일을 다시 받으세요.</translation>
     </message>
     <message>
         <source>{name} was found on the disk and has not been verified yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>디스크에서 찾은 {name} 파일을 아직 검증하지 않았습니다.</translation>
     </message>
     <message>
         <source>Verify the file.</source>
-        <translation type="unfinished"></translation>
+        <translation>파일을 검증하세요.</translation>
     </message>
     <message>
         <source>{name} has changed since it was checked.</source>
-        <translation type="unfinished"></translation>
+        <translation>확인한 뒤에 {name} 파일이 바뀌었습니다.</translation>
     </message>
     <message>
         <source>Verify the file: if it is still the right one, it can be used again.</source>
-        <translation type="unfinished"></translation>
+        <translation>파일을 검증하세요. 여전히 올바른 파일이면 다시 사용할 수 있습니다.</translation>
     </message>
     <message>
         <source>{name} is not the file that it was when it was added; it is used where it is, and was not moved.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일이 추가했을 때와 다릅니다. 원래 위치에서 사용하는 파일이라 옮기지 않았습니다.</translation>
     </message>
     <message>
         <source>Remove it from the list, then get it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>목록에서 제거한 뒤 파일을 다시 받으세요.</translation>
     </message>
     <message>
         <source>{name} was written to while it was read.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일을 읽는 동안 내용이 바뀌었습니다.</translation>
     </message>
     <message>
         <source>Import it when nothing writes to it any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램이 파일에 쓰지 않을 때 가져오세요.</translation>
     </message>
     <message>
         <source>Verify it again when nothing writes to it.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램이 파일에 쓰지 않을 때 다시 검증하세요.</translation>
     </message>
     <message>
         <source>{name} has changed since it was looked at.</source>
-        <translation type="unfinished"></translation>
+        <translation>살펴본 뒤에 {name} 파일이 바뀌었습니다.</translation>
     </message>
     <message>
         <source>Import it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>다시 가져오세요.</translation>
     </message>
     <message>
         <source>{name} is not what it was when it was checked.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일이 확인했을 때와 다릅니다.</translation>
     </message>
     <message>
         <source>Verify it, or get it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>파일을 검증하거나 다시 받으세요.</translation>
     </message>
     <message>
         <source>The copy of {name} is not what was written: its disk may be failing.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 복사본의 내용이 원본과 다릅니다. 디스크가 고장 났을 수 있습니다.</translation>
     </message>
     <message>
         <source>Check that disk, or choose another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>그 디스크를 점검하거나 다른 디스크를 선택하세요.</translation>
     </message>
     <message>
         <source>Its licence is not known: see to it yourself that you may use it.</source>
-        <translation type="unfinished"></translation>
+        <translation>라이선스를 알 수 없습니다. 사용해도 되는지 직접 확인하세요.</translation>
     </message>
     <message>
         <source>Nothing in it says that it was trained for its quantisation (QAT).</source>
-        <translation type="unfinished"></translation>
+        <translation>양자화에 맞춰 학습했다는(QAT) 정보가 파일에 없습니다.</translation>
     </message>
     <message>
         <source>It is not a Gemma 4 model: Tandem can chat with it, without a drafter of its own.</source>
-        <translation type="unfinished"></translation>
+        <translation>Gemma 4 모델이 아닙니다. 대화할 수는 있지만 전용 드래프터는 없습니다.</translation>
     </message>
     <message>
         <source>It is on another drive, where no hard link is possible: it is copied instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 드라이브에 있어 링크로 연결할 수 없으므로 복사 방식으로 가져옵니다.</translation>
     </message>
     <message>
         <source>The two files are given the wrong way round: the first is the drafter, the second the target.</source>
-        <translation type="unfinished"></translation>
+        <translation>두 파일의 순서가 바뀌었습니다. 첫 번째가 드래프터이고 두 번째가 타깃입니다.</translation>
     </message>
     <message>
         <source>The target says that it was trained for its quantisation (QAT), the drafter does not: a drafter of another training may get fewer of its tokens accepted.</source>
-        <translation type="unfinished"></translation>
+        <translation>타깃에는 양자화에 맞춰 학습했다는(QAT) 정보가 있지만 드래프터에는 없습니다. 다르게 학습한 드래프터의 토큰은 덜 수락될 수 있습니다.</translation>
     </message>
     <message>
         <source>The drafter says that it was trained for QAT, the target does not: a drafter of another training may get fewer of its tokens accepted.</source>
-        <translation type="unfinished"></translation>
+        <translation>드래프터에는 양자화에 맞춰 학습했다는(QAT) 정보가 있지만 타깃에는 없습니다. 다르게 학습한 드래프터의 토큰은 덜 수락될 수 있습니다.</translation>
     </message>
     <message>
         <source>a while</source>
-        <translation type="unfinished"></translation>
+        <translation>잠시</translation>
     </message>
     <message>
         <source>{seconds} seconds</source>
-        <translation type="unfinished"></translation>
+        <translation>{seconds}초</translation>
     </message>
 </context>
 <context>
@@ -2604,74 +2604,74 @@
     <name>FileRow</name>
     <message>
         <source>Show in folder</source>
-        <translation type="unfinished"></translation>
+        <translation>폴더에서 보기</translation>
     </message>
     <message>
         <source>Remove…</source>
-        <translation type="unfinished"></translation>
+        <translation>제거…</translation>
     </message>
     <message>
         <source>Remove {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일을 제거할까요?</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished"></translation>
+        <translation>제거</translation>
     </message>
     <message>
         <source>Keep</source>
-        <translation type="unfinished"></translation>
+        <translation>그대로 두기</translation>
     </message>
     <message>
         <source>Use…</source>
-        <translation type="unfinished"></translation>
+        <translation>사용…</translation>
     </message>
     <message>
         <source>Use {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 사용</translation>
     </message>
     <message>
         <source>More for {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 추가 메뉴</translation>
     </message>
 </context>
 <context>
     <name>FileWork</name>
     <message numerus="yes">
         <source>The check was stopped; %n file(s) were as they should be.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>검증을 중지했습니다. 파일 %n개는 이상이 없었습니다.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n file(s) checked: all are as they should be.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>파일 %n개를 검증했습니다. 모두 이상이 없습니다.</numerusform>
         </translation>
     </message>
     <message>
         <source>There is no GGUF file there.</source>
-        <translation type="unfinished"></translation>
+        <translation>그곳에는 GGUF 파일이 없습니다.</translation>
     </message>
     <message>
         <source>Choose files whose names end in .gguf.</source>
-        <translation type="unfinished"></translation>
+        <translation>이름이 .gguf로 끝나는 파일을 선택하세요.</translation>
     </message>
     <message>
         <source>Show the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 보기</translation>
     </message>
     <message>
         <source>{name} was taken in.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 파일을 가져왔습니다.</translation>
     </message>
     <message>
         <source>{name} is complete: target and drafter are here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 모델이 준비되었습니다. 타깃과 드래프터가 모두 있습니다.</translation>
     </message>
     <message>
         <source>Use it now</source>
-        <translation type="unfinished"></translation>
+        <translation>지금 사용</translation>
     </message>
 </context>
 <context>
@@ -2745,37 +2745,37 @@
     </message>
     <message>
         <source>Needs more than {needed} of memory.</source>
-        <translation type="unfinished"></translation>
+        <translation>{needed}보다 많은 메모리 필요</translation>
     </message>
     <message>
         <source>Needs more than {needed}: the chat itself is not counted. {free} of {total} are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>{needed}보다 많이 필요(대화용 메모리 제외). 전체 {total} 중 {free} 사용 가능.</translation>
     </message>
 </context>
 <context>
     <name>Fold</name>
     <message>
         <source>Larger models</source>
-        <translation type="unfinished"></translation>
+        <translation>더 큰 모델</translation>
     </message>
     <message>
         <source>{names}: for machines with much memory.</source>
-        <translation type="unfinished"></translation>
+        <translation>{names}: 메모리가 넉넉한 컴퓨터용입니다.</translation>
     </message>
 </context>
 <context>
     <name>FoundRow</name>
     <message>
         <source>Recognised by its sha256: {name}, {role}, from {source}.</source>
-        <translation type="unfinished"></translation>
+        <translation>sha256 값으로 확인: {name}, {role}, 출처 {source}.</translation>
     </message>
     <message>
         <source>It is here already.</source>
-        <translation type="unfinished"></translation>
+        <translation>이미 있는 파일입니다.</translation>
     </message>
     <message>
         <source>Import {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 가져오기</translation>
     </message>
 </context>
 <context>
@@ -2899,103 +2899,103 @@
     <name>ImportDialog</name>
     <message numerus="yes">
         <source>Import %n file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>파일 %n개 가져오기</numerusform>
         </translation>
     </message>
     <message>
         <source>Import files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 가져오기</translation>
     </message>
     <message>
         <source>What they are was read from their contents, whatever their names say.</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 이름과 상관없이 내용을 읽어 어떤 파일인지 확인했습니다.</translation>
     </message>
     <message>
         <source>How?</source>
-        <translation type="unfinished"></translation>
+        <translation>가져오는 방법</translation>
     </message>
     <message>
         <source>Link</source>
-        <translation type="unfinished"></translation>
+        <translation>링크로 연결</translation>
     </message>
     <message>
         <source>A second name for the same bytes, which takes no room. From another drive it is a copy.</source>
-        <translation type="unfinished"></translation>
+        <translation>같은 파일에 이름을 하나 더 붙이므로 공간을 더 쓰지 않습니다. 다른 드라이브에 있으면 복사합니다.</translation>
     </message>
     <message>
         <source>Copy</source>
-        <translation type="unfinished">복사</translation>
+        <translation>복사</translation>
     </message>
     <message>
         <source>Tandem gets files of its own, which take as much room again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem용 파일을 따로 만듭니다. 파일 크기만큼 공간을 더 씁니다.</translation>
     </message>
     <message>
         <source>Use where they are</source>
-        <translation type="unfinished"></translation>
+        <translation>원래 위치에서 사용</translation>
     </message>
     <message>
         <source>Nothing is copied. When another program removes or changes them, they are gone here too.</source>
-        <translation type="unfinished"></translation>
+        <translation>복사하지 않습니다. 다른 프로그램이 파일을 지우거나 바꾸면 여기에서도 쓸 수 없게 됩니다.</translation>
     </message>
     <message>
         <source>target</source>
-        <translation type="unfinished"></translation>
+        <translation>타깃</translation>
     </message>
     <message>
         <source>drafter</source>
-        <translation type="unfinished"></translation>
+        <translation>드래프터</translation>
     </message>
     <message>
         <source>model without a drafter</source>
-        <translation type="unfinished"></translation>
+        <translation>드래프터 없는 모델</translation>
     </message>
 </context>
 <context>
     <name>ImportedCard</name>
     <message>
         <source>Your own files</source>
-        <translation type="unfinished"></translation>
+        <translation>내 파일</translation>
     </message>
     <message>
         <source>Imported files that Tandem does not know. Use one to make a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>직접 가져온 파일 중 Tandem의 모델 목록에 없는 것입니다. ‘사용’을 누르면 모델 쌍을 만들 수 있습니다.</translation>
     </message>
 </context>
 <context>
     <name>ImportedRow</name>
     <message>
         <source>Target</source>
-        <translation type="unfinished">타깃</translation>
+        <translation>타깃</translation>
     </message>
     <message>
         <source>Drafter</source>
-        <translation type="unfinished">드래프터</translation>
+        <translation>드래프터</translation>
     </message>
     <message>
         <source>Model without a drafter</source>
-        <translation type="unfinished"></translation>
+        <translation>드래프터 없는 모델</translation>
     </message>
     <message>
         <source>used where it is</source>
-        <translation type="unfinished"></translation>
+        <translation>원래 위치에서 사용</translation>
     </message>
     <message>
         <source>licence unknown</source>
-        <translation type="unfinished"></translation>
+        <translation>라이선스 알 수 없음</translation>
     </message>
     <message>
         <source>Verify files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 검증</translation>
     </message>
     <message>
         <source>Tandem forgets it. The file stays where it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem 목록에서만 제거합니다. 파일은 원래 위치에 그대로 있습니다.</translation>
     </message>
     <message>
         <source>{size} become free.</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} 공간이 확보됩니다.</translation>
     </message>
 </context>
 <context>
@@ -3121,473 +3121,473 @@
     <name>ModelCard</name>
     <message>
         <source>Source of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 출처</translation>
     </message>
     <message>
         <source>Source</source>
-        <translation type="unfinished"></translation>
+        <translation>출처</translation>
     </message>
     <message>
         <source>Size</source>
-        <translation type="unfinished"></translation>
+        <translation>크기</translation>
     </message>
     <message>
         <source>Licence</source>
-        <translation type="unfinished"></translation>
+        <translation>라이선스</translation>
     </message>
     <message>
         <source>More for {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 추가 메뉴</translation>
     </message>
     <message>
         <source>{source} · {quantisation} (here)</source>
-        <translation type="unfinished"></translation>
+        <translation>{source} · {quantisation}(설치됨)</translation>
     </message>
     <message>
         <source>{size} on disk</source>
-        <translation type="unfinished"></translation>
+        <translation>디스크에 {size}</translation>
     </message>
     <message>
         <source>{size}, checked on {day}</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}({day} 확인)</translation>
     </message>
     <message>
         <source>{size} in two files</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}(파일 2개)</translation>
     </message>
     <message>
         <source>more than {size} in two files</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} 초과(파일 2개)</translation>
     </message>
     <message>
         <source>Open settings</source>
-        <translation type="unfinished"></translation>
+        <translation>설정 열기</translation>
     </message>
     <message>
         <source>Other source</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 출처</translation>
     </message>
     <message>
         <source>The smaller one: quick, good for everyday questions.</source>
-        <translation type="unfinished">작은 모델: 빠르고 일상적인 질문에 적합합니다.</translation>
+        <translation>작은 모델입니다. 빠르고 일상적인 질문에 적합합니다.</translation>
     </message>
     <message>
         <source>The larger one: better answers, more slowly.</source>
-        <translation type="unfinished">큰 모델: 답변이 더 좋지만 더 느립니다.</translation>
+        <translation>큰 모델입니다. 답변이 더 좋지만 더 느립니다.</translation>
     </message>
     <message>
         <source>Better answers, on machines with memory to spare.</source>
-        <translation type="unfinished"></translation>
+        <translation>메모리가 넉넉한 컴퓨터에서 더 좋은 답변을 냅니다.</translation>
     </message>
     <message>
         <source>A mixture of experts: large in memory, a part of it works on each token.</source>
-        <translation type="unfinished"></translation>
+        <translation>전문가 혼합(MoE) 모델입니다. 메모리를 많이 차지하지만 토큰마다 일부만 작동합니다.</translation>
     </message>
     <message>
         <source>The largest: the best answers, slow without a graphics card.</source>
-        <translation type="unfinished"></translation>
+        <translation>가장 큰 모델입니다. 답변이 가장 좋지만 그래픽 카드가 없으면 느립니다.</translation>
     </message>
 </context>
 <context>
     <name>ModelStates</name>
     <message>
         <source>Not on this machine</source>
-        <translation type="unfinished"></translation>
+        <translation>이 컴퓨터에 없음</translation>
     </message>
     <message>
         <source>Waits for its turn</source>
-        <translation type="unfinished"></translation>
+        <translation>차례를 기다리는 중</translation>
     </message>
     <message>
         <source>Asking the Hub</source>
-        <translation type="unfinished"></translation>
+        <translation>허브에 확인하는 중</translation>
     </message>
     <message>
         <source>Downloading</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드 중</translation>
     </message>
     <message>
         <source>Paused</source>
-        <translation type="unfinished"></translation>
+        <translation>일시 중지됨</translation>
     </message>
     <message>
         <source>Failed</source>
-        <translation type="unfinished"></translation>
+        <translation>실패</translation>
     </message>
     <message>
         <source>Checking</source>
-        <translation type="unfinished"></translation>
+        <translation>확인 중</translation>
     </message>
     <message>
         <source>Installed</source>
-        <translation type="unfinished"></translation>
+        <translation>설치됨</translation>
     </message>
     <message>
         <source>Verifying</source>
-        <translation type="unfinished"></translation>
+        <translation>검증 중</translation>
     </message>
     <message>
         <source>Changed since it was checked</source>
-        <translation type="unfinished"></translation>
+        <translation>확인 후 변경됨</translation>
     </message>
     <message>
         <source>Missing</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 없음</translation>
     </message>
     <message>
         <source>Set aside</source>
-        <translation type="unfinished"></translation>
+        <translation>따로 보관됨</translation>
     </message>
     <message>
         <source>In use</source>
-        <translation type="unfinished">사용 중</translation>
+        <translation>사용 중</translation>
     </message>
     <message>
         <source>Download</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드</translation>
     </message>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished">취소</translation>
+        <translation>취소</translation>
     </message>
     <message>
         <source>Pause</source>
-        <translation type="unfinished"></translation>
+        <translation>일시 중지</translation>
     </message>
     <message>
         <source>Resume</source>
-        <translation type="unfinished"></translation>
+        <translation>이어받기</translation>
     </message>
     <message>
         <source>Start again</source>
-        <translation type="unfinished"></translation>
+        <translation>다시 받기</translation>
     </message>
     <message>
         <source>Use</source>
-        <translation type="unfinished"></translation>
+        <translation>사용</translation>
     </message>
     <message>
         <source>Verify files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 검증</translation>
     </message>
     <message>
         <source>Stop</source>
-        <translation type="unfinished">중지</translation>
+        <translation>중지</translation>
     </message>
     <message>
         <source>{done} of {total} · {percent}</source>
-        <translation type="unfinished"></translation>
+        <translation>{done} / {total} · {percent}</translation>
     </message>
     <message>
         <source>{size}/s</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}/s</translation>
     </message>
     <message>
         <source>{seconds} s left</source>
-        <translation type="unfinished"></translation>
+        <translation>{seconds}초 남음</translation>
     </message>
     <message>
         <source>{minutes} min left</source>
-        <translation type="unfinished"></translation>
+        <translation>{minutes}분 남음</translation>
     </message>
     <message>
         <source>more than two days left</source>
-        <translation type="unfinished"></translation>
+        <translation>이틀 넘게 남음</translation>
     </message>
     <message>
         <source>{hours} h {minutes} min left</source>
-        <translation type="unfinished"></translation>
+        <translation>{hours}시간 {minutes}분 남음</translation>
     </message>
     <message>
         <source>{name} (file {place} of {count})</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}(파일 {place}/{count})</translation>
     </message>
     <message>
         <source>{why} Try {attempt} begins in {seconds} s.</source>
-        <translation type="unfinished"></translation>
+        <translation>{why} {seconds}초 뒤에 {attempt}번째 시도를 시작합니다.</translation>
     </message>
 </context>
 <context>
     <name>ModelsKeeper</name>
     <message>
         <source>{name} is not complete here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 모델의 파일이 다 있지 않습니다.</translation>
     </message>
     <message>
         <source>Download it first.</source>
-        <translation type="unfinished"></translation>
+        <translation>먼저 다운로드하세요.</translation>
     </message>
     <message>
         <source>Show the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 보기</translation>
     </message>
     <message>
         <source>{name} is in use.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}: 사용 중입니다.</translation>
     </message>
     <message>
         <source>Use another model first, then remove it.</source>
-        <translation type="unfinished"></translation>
+        <translation>먼저 다른 모델을 사용한 다음 제거하세요.</translation>
     </message>
     <message>
         <source>{name} is out of Tandem&apos;s list; the file itself stays where it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 항목을 Tandem 목록에서 제거했습니다. 파일은 원래 위치에 그대로 있습니다.</translation>
     </message>
     <message>
         <source>{name} was removed.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 항목을 제거했습니다.</translation>
     </message>
     <message>
         <source>The token is in the system&apos;s keyring.</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰을 시스템 키링에 저장했습니다.</translation>
     </message>
     <message>
         <source>The token was removed from the system&apos;s keyring.</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰을 시스템 키링에서 제거했습니다.</translation>
     </message>
     <message numerus="yes">
         <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>모델 파일 %n개가 없거나 확인했을 때와 다릅니다: {names}.</numerusform>
         </translation>
     </message>
     <message>
         <source>The models are in {folder} now.</source>
-        <translation type="unfinished"></translation>
+        <translation>이제 모델이 {folder} 폴더에 있습니다.</translation>
     </message>
 </context>
 <context>
     <name>ModelsPage</name>
     <message>
         <source>Gemma 4 with its drafter</source>
-        <translation type="unfinished"></translation>
+        <translation>Gemma 4와 드래프터</translation>
     </message>
     <message>
         <source>{variable} is set: Tandem opens no connection and downloads nothing.</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 {variable} 설정에 따라 Tandem은 네트워크에 연결하지 않으며 아무것도 다운로드하지 않습니다.</translation>
     </message>
     <message>
         <source>Start Tandem without that variable to download models. Files of your own can be imported.</source>
-        <translation type="unfinished"></translation>
+        <translation>모델을 다운로드하려면 이 변수 없이 Tandem을 시작하세요. 가지고 있는 파일은 지금도 가져올 수 있습니다.</translation>
     </message>
     <message>
         <source>Drop files to import them</source>
-        <translation type="unfinished"></translation>
+        <translation>가져올 파일을 여기에 놓으세요</translation>
     </message>
     <message>
         <source>Import files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 가져오기</translation>
     </message>
     <message>
         <source>Model files (*.gguf)</source>
-        <translation type="unfinished">모델 파일 (*.gguf)</translation>
+        <translation>모델 파일 (*.gguf)</translation>
     </message>
     <message>
         <source>All files (*)</source>
-        <translation type="unfinished">모든 파일 (*)</translation>
+        <translation>모든 파일 (*)</translation>
     </message>
 </context>
 <context>
     <name>ModelsSection</name>
     <message>
         <source>Models and network</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 및 네트워크</translation>
     </message>
     <message>
         <source>Model folder</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더</translation>
     </message>
     <message>
         <source>Another folder takes all model files with it, also on another drive.</source>
-        <translation type="unfinished"></translation>
+        <translation>폴더를 바꾸면 모든 모델 파일을 새 폴더로 옮깁니다. 다른 드라이브도 됩니다.</translation>
     </message>
     <message>
         <source>Change…</source>
-        <translation type="unfinished"></translation>
+        <translation>변경…</translation>
     </message>
     <message>
         <source>Change the model folder</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더 변경</translation>
     </message>
     <message>
         <source>Open</source>
-        <translation type="unfinished">열기</translation>
+        <translation>열기</translation>
     </message>
     <message>
         <source>Open the model folder</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더 열기</translation>
     </message>
     <message>
         <source>Stop</source>
-        <translation type="unfinished">중지</translation>
+        <translation>중지</translation>
     </message>
     <message>
         <source>Stop moving the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 옮기기 중지</translation>
     </message>
     <message>
         <source>Address of the Hub</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 주소</translation>
     </message>
     <message>
         <source>Left empty, models come from Hugging Face. A mirror has an address of its own.</source>
-        <translation type="unfinished"></translation>
+        <translation>비워 두면 Hugging Face에서 모델을 받습니다. 미러를 쓰려면 그 주소를 입력하세요.</translation>
     </message>
     <message>
         <source>Proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시</translation>
     </message>
     <message>
         <source>Automatic goes by the environment (HTTPS_PROXY).</source>
-        <translation type="unfinished"></translation>
+        <translation>‘자동’은 환경 변수(HTTPS_PROXY)를 따릅니다.</translation>
     </message>
     <message>
         <source>Address of the proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시 주소</translation>
     </message>
     <message>
         <source>No limit</source>
-        <translation type="unfinished">제한 없음</translation>
+        <translation>제한 없음</translation>
     </message>
     <message>
         <source> MiB/s</source>
-        <translation type="unfinished"></translation>
+        <translation> MiB/s</translation>
     </message>
     <message>
         <source>Speed limit</source>
-        <translation type="unfinished"></translation>
+        <translation>속도 제한</translation>
     </message>
     <message>
         <source>Most that a download takes of the line.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드가 사용할 수 있는 최대 속도입니다.</translation>
     </message>
     <message>
         <source>Connections</source>
-        <translation type="unfinished"></translation>
+        <translation>연결 수</translation>
     </message>
     <message>
         <source>How many a download uses at a time, where the server allows it.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드할 때 동시에 사용할 연결 수입니다. 서버가 허용할 때만 적용됩니다.</translation>
     </message>
     <message>
         <source>Sign-in token</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰</translation>
     </message>
     <message>
         <source>Keep</source>
-        <translation type="unfinished"></translation>
+        <translation>저장</translation>
     </message>
     <message>
         <source>Keep the token in the keyring</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰을 키링에 저장</translation>
     </message>
     <message>
         <source>Forget</source>
-        <translation type="unfinished"></translation>
+        <translation>제거</translation>
     </message>
     <message>
         <source>Remove the token from the keyring</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰을 키링에서 제거</translation>
     </message>
     <message>
         <source>From the environment</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 설정</translation>
     </message>
     <message>
         <source>Secure connections are checked with this system&apos;s own certificates, those of a company&apos;s proxy too.</source>
-        <translation type="unfinished"></translation>
+        <translation>보안 연결은 이 시스템에 설치된 인증서로 확인합니다. 회사 프록시의 인증서도 포함됩니다.</translation>
     </message>
     <message>
         <source>Moving the models</source>
-        <translation type="unfinished"></translation>
+        <translation>모델을 옮기는 중</translation>
     </message>
     <message>
         <source>In use: {address}, {origin}.</source>
-        <translation type="unfinished"></translation>
+        <translation>사용 중: {address} ({origin}).</translation>
     </message>
     <message>
         <source>Automatic</source>
-        <translation type="unfinished">자동</translation>
+        <translation>자동</translation>
     </message>
     <message>
         <source>None</source>
-        <translation type="unfinished">없음</translation>
+        <translation>없음</translation>
     </message>
     <message>
         <source>One of my own</source>
-        <translation type="unfinished"></translation>
+        <translation>직접 입력</translation>
     </message>
     <message>
         <source>{variable} is set: Tandem opens no connection and downloads nothing.</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 {variable} 설정에 따라 Tandem은 네트워크에 연결하지 않으며 아무것도 다운로드하지 않습니다.</translation>
     </message>
     <message>
         <source>Start Tandem without that variable to download models.</source>
-        <translation type="unfinished"></translation>
+        <translation>모델을 다운로드하려면 이 변수 없이 Tandem을 시작하세요.</translation>
     </message>
     <message>
         <source>The one in HF_TOKEN is used.</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 HF_TOKEN의 토큰을 사용합니다.</translation>
     </message>
     <message>
         <source>One is kept in this system&apos;s keyring.</source>
-        <translation type="unfinished"></translation>
+        <translation>이 시스템의 키링(암호 저장소)에 저장되어 있습니다.</translation>
     </message>
     <message>
         <source>The one of the Hub&apos;s own login is used.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 로그인 명령으로 저장한 토큰을 사용합니다.</translation>
     </message>
     <message>
         <source>None, and Gemma 4 needs none. It raises the Hub&apos;s limits, and goes to the Hub alone.</source>
-        <translation type="unfinished"></translation>
+        <translation>토큰이 없으며, Gemma 4에는 필요하지 않습니다. 토큰이 있으면 허브의 요청 한도가 늘어납니다. 토큰은 허브에만 보냅니다.</translation>
     </message>
     <message>
         <source>None of the variables that count is set.</source>
-        <translation type="unfinished"></translation>
+        <translation>관련 환경 변수가 설정되어 있지 않습니다.</translation>
     </message>
     <message>
         <source>address of the Hub</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 주소</translation>
     </message>
     <message>
         <source>sign-in token</source>
-        <translation type="unfinished"></translation>
+        <translation>로그인 토큰</translation>
     </message>
     <message>
         <source>place of the Hub&apos;s own login</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 로그인 정보의 위치</translation>
     </message>
     <message>
         <source>proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시</translation>
     </message>
     <message>
         <source>hosts that need no proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>프록시를 쓰지 않는 호스트</translation>
     </message>
     <message>
         <source>no connection at all</source>
-        <translation type="unfinished"></translation>
+        <translation>네트워크 연결 안 함</translation>
     </message>
     <message>
         <source>certificates</source>
-        <translation type="unfinished"></translation>
+        <translation>인증서</translation>
     </message>
     <message>
         <source>as set here</source>
-        <translation type="unfinished"></translation>
+        <translation>여기에서 설정</translation>
     </message>
     <message>
         <source>from the system</source>
-        <translation type="unfinished"></translation>
+        <translation>시스템 설정</translation>
     </message>
     <message>
         <source>from {variable}</source>
-        <translation type="unfinished"></translation>
+        <translation>환경 변수 {variable}</translation>
     </message>
     <message>
         <source>This is no address; it is not used. One begins with {scheme}.</source>
-        <translation type="unfinished"></translation>
+        <translation>올바른 주소가 아니어서 사용하지 않습니다. 주소 앞부분은 {scheme} 형식이어야 합니다.</translation>
     </message>
 </context>
 <context>
@@ -3620,45 +3620,45 @@
     <name>PageHead</name>
     <message>
         <source>Models</source>
-        <translation type="unfinished">모델</translation>
+        <translation>모델</translation>
     </message>
     <message>
         <source>Import files…</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 가져오기…</translation>
     </message>
     <message>
         <source>More for all models</source>
-        <translation type="unfinished"></translation>
+        <translation>전체 모델 추가 메뉴</translation>
     </message>
     <message>
         <source>Looking at this machine…</source>
-        <translation type="unfinished">이 컴퓨터를 확인하는 중…</translation>
+        <translation>이 컴퓨터를 확인하는 중…</translation>
     </message>
     <message numerus="yes">
         <source>{cpu} · %n CPU(s) · {free} of {total} memory free</source>
-        <translation type="unfinished">
+        <translation>
             <numerusform>{cpu} · CPU %n개 · 메모리 {total} 중 {free} 사용 가능</numerusform>
         </translation>
     </message>
     <message>
         <source>{free} free in {folder}</source>
-        <translation type="unfinished"></translation>
+        <translation>여유 공간 {free} · {folder}</translation>
     </message>
     <message>
         <source>Verify files</source>
-        <translation type="unfinished"></translation>
+        <translation>파일 검증</translation>
     </message>
     <message>
         <source>Find files of other programs</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램의 파일 찾기</translation>
     </message>
     <message>
         <source>Show the model folder</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 폴더 보기</translation>
     </message>
     <message>
         <source>Models and network</source>
-        <translation type="unfinished"></translation>
+        <translation>모델 및 네트워크</translation>
     </message>
 </context>
 <context>
@@ -3789,60 +3789,60 @@
     <name>PlaceRow</name>
     <message>
         <source>in the Hub&apos;s cache</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 캐시</translation>
     </message>
     <message>
         <source>of LM Studio</source>
-        <translation type="unfinished"></translation>
+        <translation>LM Studio</translation>
     </message>
     <message>
         <source>of Ollama</source>
-        <translation type="unfinished"></translation>
+        <translation>Ollama</translation>
     </message>
     <message>
         <source>of llama.cpp</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp</translation>
     </message>
     <message>
         <source>among the downloads</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드 폴더</translation>
     </message>
     <message>
         <source>probably {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 추정</translation>
     </message>
     <message>
         <source>Look at {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 살펴보기</translation>
     </message>
 </context>
 <context>
     <name>PlacesDialog</name>
     <message numerus="yes">
         <source>Look at %n file(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>파일 %n개 살펴보기</numerusform>
         </translation>
     </message>
     <message>
         <source>Files of other programs</source>
-        <translation type="unfinished"></translation>
+        <translation>다른 프로그램의 파일</translation>
     </message>
     <message>
         <source>Choose what Tandem is to look at. Reading a file of some GiB takes a few seconds.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem이 살펴볼 파일을 선택하세요. 몇 GiB 크기의 파일을 읽는 데는 몇 초가 걸립니다.</translation>
     </message>
     <message>
         <source>None was found in the Hub&apos;s cache, LM Studio, Ollama, llama.cpp or the downloads. Files elsewhere can be dropped on the page Models.</source>
-        <translation type="unfinished"></translation>
+        <translation>허브 캐시, LM Studio, Ollama, llama.cpp, 다운로드 폴더에서 파일을 찾지 못했습니다. 다른 곳에 있는 파일은 ‘모델’ 페이지로 끌어다 놓으세요.</translation>
     </message>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished">취소</translation>
+        <translation>취소</translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished">닫기</translation>
+        <translation>닫기</translation>
     </message>
 </context>
 <context>
@@ -3884,31 +3884,31 @@
     </message>
     <message>
         <source>Tandem goes online for one thing alone: to download a model, when you ask for it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tandem은 사용자가 요청한 모델을 다운로드할 때만 인터넷에 연결합니다.</translation>
     </message>
     <message>
         <source>Offline mode is on: Tandem opens no network connection.</source>
-        <translation type="unfinished"></translation>
+        <translation>오프라인 모드가 켜져 있어 Tandem은 네트워크에 연결하지 않습니다.</translation>
     </message>
     <message>
         <source>When you press Download, Resume or Start again.</source>
-        <translation type="unfinished"></translation>
+        <translation>‘다운로드’, ‘이어받기’, ‘다시 받기’를 누를 때</translation>
     </message>
     <message>
         <source>The names of repository and file. Your token, if you have one.</source>
-        <translation type="unfinished"></translation>
+        <translation>저장소 이름과 파일 이름. 로그인 토큰이 있으면 토큰도 보냅니다.</translation>
     </message>
     <message>
         <source>hosts that it names</source>
-        <translation type="unfinished"></translation>
+        <translation>위 호스트가 알려 주는 호스트</translation>
     </message>
     <message>
         <source>During a download.</source>
-        <translation type="unfinished"></translation>
+        <translation>다운로드하는 동안</translation>
     </message>
     <message>
         <source>Which part of the file comes next. No token.</source>
-        <translation type="unfinished"></translation>
+        <translation>다음에 받을 파일 부분. 토큰은 보내지 않습니다.</translation>
     </message>
 </context>
 <context>
@@ -3934,22 +3934,22 @@
     <name>QuarantineCard</name>
     <message>
         <source>Set aside</source>
-        <translation type="unfinished"></translation>
+        <translation>따로 보관한 파일</translation>
     </message>
     <message>
         <source>These files are not what they should be. Tandem does not use them, and deletes none.</source>
-        <translation type="unfinished"></translation>
+        <translation>내용이 올바르지 않은 파일입니다. Tandem은 이 파일을 사용하지 않으며, 알아서 지우지도 않습니다.</translation>
     </message>
 </context>
 <context>
     <name>QuarantinedRow</name>
     <message>
         <source>set aside on {day}</source>
-        <translation type="unfinished"></translation>
+        <translation>{day} 따로 보관</translation>
     </message>
     <message>
         <source>{size} become free. The file cannot be brought back.</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} 공간이 확보됩니다. 파일은 되돌릴 수 없습니다.</translation>
     </message>
 </context>
 <context>
@@ -4048,7 +4048,7 @@
     <name>Sheet</name>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished">취소</translation>
+        <translation>취소</translation>
     </message>
 </context>
 <context>
@@ -4298,7 +4298,7 @@
     </message>
     <message>
         <source>Download {name} ({size})</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 다운로드({size})</translation>
     </message>
 </context>
 <context>
@@ -4530,23 +4530,23 @@
     </message>
     <message>
         <source>Gemma 4 on your own machine, with a small drafter that guesses ahead and makes it faster. What you write stays on this machine.</source>
-        <translation type="unfinished"></translation>
+        <translation>Gemma 4를 내 컴퓨터에서 실행하세요. 작은 드래프터가 다음 내용을 미리 추측해 더 빠르게 답변합니다. 입력한 내용은 이 컴퓨터에만 남습니다.</translation>
     </message>
     <message>
         <source>A download comes from Hugging Face, needs no account, is checked, and can be paused at any time. The demo pair is built in: it shows how a drafter works, and is not clever.</source>
-        <translation type="unfinished"></translation>
+        <translation>모델은 Hugging Face에서 다운로드합니다. 계정이 필요 없고, 받은 파일이 올바른지 확인하며, 언제든지 일시 중지할 수 있습니다. 데모 모델 쌍은 Tandem에 포함되어 있습니다. 드래프터의 작동 방식을 보여 주기 위한 것으로, 답변은 그다지 똑똑하지 않습니다.</translation>
     </message>
     <message>
         <source>Two files, {weights} in all.</source>
-        <translation type="unfinished">파일 두 개, 모두 {weights}.</translation>
+        <translation>파일 2개, 모두 {weights}</translation>
     </message>
     <message>
         <source>Download {name} ({size})</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 다운로드({size})</translation>
     </message>
     <message>
         <source>Download this one</source>
-        <translation type="unfinished"></translation>
+        <translation>이 모델 다운로드</translation>
     </message>
 </context>
 </TS>

@@ -12,8 +12,9 @@ import pytest
 
 from support.fetching import DRAFTER, QUICK, TARGET, Fetching, fetching
 from support.hub import COMMIT, FakeHub
-from support.modelfiles import catalog_of
+from support.modelfiles import catalog_of, put_part
 from tandem.models import tokens
+from tandem.models.catalog import CatalogFile
 from tandem.models.download import Download, Options
 from tandem.models.errors import TransferError
 from tandem.models.hub import Hub
@@ -274,3 +275,21 @@ def test_without_a_second_host_the_token_is_sent_for_the_bytes(tmp_path: Path) -
             Download(job.pair, job.store, real, QUICK).run()
         job.check_installed()
         assert any(seen.range and seen.authorised for seen in hub.requests)
+
+
+def test_a_part_that_cannot_be_removed_is_said_and_kept(job: Fetching, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = put_part(job.store, job.file(0), b"something")
+
+    def refused(_store: Store, file: CatalogFile, held: bool = False) -> None:
+        raise TransferError("disk", f"Tandem may not write to {file.repo}.", f"Held: {held}.")
+
+    monkeypatch.setattr(Store, "remove_part", refused)
+    with job.download() as download:
+        download.cancel(keep=False)
+        with pytest.raises(TransferError):
+            download.run()
+    assert part.exists()
+    assert not download.progress.running
+    assert download.progress.fault == "disk"
+    assert download.progress.files[0].state is FileState.PAUSED
+    job.check_steps()

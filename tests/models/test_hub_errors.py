@@ -112,10 +112,13 @@ def test_rate_limits_carry_their_wait(hub: FakeHub, asked: Hub) -> None:
         ({"RateLimit": '"api";r=3;t=55', "Retry-After": "4"}, 4.0),
         ({"RateLimit": '"api";r=0;t=55', "Retry-After": "4"}, 55.0),
         ({"RateLimit": "nonsense"}, None),
+        ({"RateLimit": f'"api";r=0;t={"9" * 5000}', "Retry-After": "4"}, 4.0),
+        ({"Retry-After": b"\xb2"}, None),
     ],
 )
-def test_a_wait_is_read_from_either_header(headers: dict[str, str], wait: float | None) -> None:
-    assert wait_of(httpx2.Response(429, headers=headers)) == wait
+def test_a_wait_is_read_from_either_header(headers: dict[str, str | bytes], wait: float | None) -> None:
+    raw = [(name, value.encode() if isinstance(value, str) else value) for name, value in headers.items()]
+    assert wait_of(httpx2.Response(429, headers=[(name.encode(), value) for name, value in raw])) == wait
 
 
 def test_a_wait_until_a_time_of_day() -> None:
@@ -187,6 +190,11 @@ ODD: list[object] = [
 def test_an_answer_of_another_form_is_refused(answer: object, hub: FakeHub, asked: Hub) -> None:
     hub.info = json.dumps(answer).encode()
     assert refused(asked).fault in ("portal", "pin-differs")
+
+
+def test_an_answer_that_is_nested_without_end_is_refused(hub: FakeHub, asked: Hub) -> None:
+    hub.info = b"[" * 200_000
+    assert refused(asked).fault == "portal"
 
 
 def request_error(kind: type[httpx2.RequestError], cause: BaseException | None = None) -> httpx2.RequestError:

@@ -219,6 +219,16 @@ def test_a_token_may_go_to_the_endpoint_only(url: str, trusted: bool) -> None:
     assert Network().trusts(url) == trusted
 
 
+@pytest.mark.parametrize("url", ["https://huggingface.co:99999/x", "https://[huggingface.co/x", "https:///x", ""])
+def test_what_is_no_address_gets_no_token(url: str) -> None:
+    assert not Network().trusts(url)
+
+
+def test_a_port_that_is_none_does_not_keep_an_error_from_being_told() -> None:
+    network = chosen(HTTPS_PROXY="http://p.example:1", NO_PROXY="other.example")
+    assert network.proxy_for("https://a.example:99999/x") == "http://p.example:1"
+
+
 def test_a_token_may_not_go_in_clear_over_a_network() -> None:
     assert not chosen(endpoint="http://192.168.1.2:80").trusts("http://192.168.1.2/a")
     assert chosen(endpoint="http://127.0.0.1:80").trusts("http://127.0.0.1/a")

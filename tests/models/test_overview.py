@@ -84,9 +84,12 @@ def test_a_part_of_an_earlier_run_is_listed_with_its_bytes(store: Store, pair: C
     assert overview(store).pairs[0].on_disk == 4000
 
 
+RECORD = b'{"repo": "a/b", "file": "f", "commit": "c", "sha256": "s", "bytes": %s}'
+
+
 @pytest.mark.parametrize(
     ("record", "total"),
-    [(b'{"bytes": 12345}', 12345), (b"", None), (b"[]", None), (b'{"bytes": "x"}', None), (b'{"bytes": true}', None)],
+    [(RECORD % b"12345", 12345), (b"", None), (b"[]", None), (RECORD % b'"x"', None), (RECORD % b"true", None)],
 )
 def test_the_whole_size_is_the_one_the_hub_told(tmp_path: Path, record: bytes, total: int | None) -> None:
     pair = pair_of(hub_drafter=True)

@@ -24,6 +24,7 @@ from support.modelfiles import (
 )
 from tandem.models.catalog import Catalog, CatalogPair
 from tandem.models.errors import TransferError
+from tandem.models.part import PartLock
 from tandem.models.state import FileState
 from tandem.models.store import Store
 from tandem.settings import Settings
@@ -225,6 +226,22 @@ def test_remove_a_part(store: Store, pair: CatalogPair) -> None:
     store.remove_part(pair.target)
     assert not part.parent.exists()
     store.remove_part(pair.target)  # nothing there: nothing wrong
+    assert not part.parent.exists()
+
+
+def test_a_part_that_is_downloaded_by_somebody_is_not_removed(store: Store, pair: CatalogPair) -> None:
+    part = put_part(store, pair.target, b"x")
+    lock = PartLock(part)
+    lock.acquire()
+    with pytest.raises(TransferError) as caught:
+        store.remove_part(pair.target)
+    assert caught.value.fault == "busy"
+    assert part.exists()
+    store.remove_part(pair.target, held=True)
+    assert not part.exists()
+    assert part.with_name(part.name + ".lock").exists()  # its holder's
+    lock.release()
+    store.remove_part(pair.target)
 
 
 def test_quarantine_goes_when_it_is_told_to(store: Store, pair: CatalogPair) -> None:
@@ -259,6 +276,30 @@ def test_a_file_in_quarantine_without_a_reason_is_listed_all_the_same(
         note.write_bytes(why)
     (found,) = store.quarantined()
     assert (found.path, found.bytes) == (kept.path, kept.bytes)
+
+
+def test_all_of_a_file_is_on_the_disk_before_it_gets_its_name(
+    store: Store, pair: CatalogPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, int]] = []
+    real_fsync, real_replace = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        real_fsync(descriptor)
+        done.append(("flushed", os.fstat(descriptor).st_ino))
+
+    def replace(path: Path, target: Path) -> Path:
+        done.append(("named", path.stat().st_ino))
+        return real_replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    path = install(store, pair.target, target_bytes()).path
+    named = done.index(("named", path.stat().st_ino))
+    assert ("flushed", path.stat().st_ino) in done[:named]
+    assert ("flushed", store.index.path.stat().st_ino) in done[:named]
+    if sys.platform != "win32":
+        assert ("flushed", path.parent.stat().st_ino) in done[named:]
 
 
 def test_a_process_killed_before_the_file_got_its_name_loses_nothing(store: Store, pair: CatalogPair) -> None:

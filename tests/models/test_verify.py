@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -119,6 +120,37 @@ def test_an_imported_copy_is_not_told_to_be_downloaded(store: Store, tmp_path: P
     checked = verify.verify(store, [entry])[0]
     assert checked.moved_to is not None
     assert "Import it again" in checked.remedy
+
+
+def test_what_a_list_that_cannot_be_written_does_not_keep_is_told_all_the_same(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    target, drafter = store.installed()
+    flip(target.path)
+    monkeypatch.setattr("tandem.models.index.write_private", full)
+    bad, good = verify.verify(store)
+    assert (bad.state, good.state) == (FileState.QUARANTINED, FileState.INSTALLED)
+    assert bad.moved_to is not None
+    assert store.installed() == (target, drafter)
+    assert store.state(target) is FileState.MISSING
+
+
+def test_a_wrong_file_in_a_folder_that_cannot_be_changed_at_all_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(path: Path, *_rest: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    flip(store.installed()[0].path)
+    monkeypatch.setattr("tandem.models.index.write_private", read_only)
+    monkeypatch.setattr("tandem.models.quarantine.write_private", read_only)
+    monkeypatch.setattr(Path, "rename", read_only)
+    bad, good = verify.verify(store)
+    assert (bad.state, bad.moved_to, good.good) == (FileState.QUARANTINED, None, True)
+    assert Path(bad.path).exists()
 
 
 def test_a_file_that_cannot_be_moved_is_marked(store: Store, pair: CatalogPair) -> None:

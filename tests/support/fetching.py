@@ -65,10 +65,12 @@ class Fetching:
     def run(self, options: Options = QUICK) -> JobProgress:
         """Downloads; whatever it ends with."""
         with self.download(options) as download:
+            said = ""
             try:
                 download.run()
             except TandemError as error:
-                assert download.progress.sentence == error.sentence
+                said = error.sentence
+            assert download.progress.sentence == said
             return download.progress
 
     def file(self, index: int) -> CatalogFile:

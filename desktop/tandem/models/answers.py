@@ -25,7 +25,7 @@ from tandem.models.hub import Hub, Located
 from tandem.models.hub_errors import AGAIN, not_the_hub
 from tandem.models.network import host_of
 
-_RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_STRONG: Final = re.compile(r'"[!-~]*"')
 _GONE: Final = frozenset({401, 403, 404, 410})
 
 
@@ -78,7 +78,7 @@ class Ask:
         headers = {**located.headers, "Accept-Encoding": "identity"}
         if self.ranged:
             headers["Range"] = f"bytes={self.start}-{self.end - 1}"
-            if self.etag and not self.etag.startswith("W/"):  # a weak one says nothing about bytes
+            if _STRONG.fullmatch(self.etag):  # a weak one says nothing about bytes
                 headers["If-Range"] = self.etag
         return headers
 
@@ -151,10 +151,8 @@ def wrong_count(host: str, name: str, details: str) -> TransferError:
 
 
 def _same_range(said: str, ask: Ask) -> bool:
-    match = _RANGE.fullmatch(said.strip())
-    if match is None or (int(match[1]), int(match[2])) != (ask.start, ask.end - 1):
-        return False
-    return match[3] in ("*", str(ask.total))
+    wanted = f"bytes {ask.start}-{ask.end - 1}"
+    return said.strip() in (f"{wanted}/{ask.total}", f"{wanted}/*")
 
 
 def _refused(response: httpx2.Response, ask: Ask, hub: Hub, host: str) -> None:

@@ -15,10 +15,13 @@ import msgspec
 
 from tandem import paths
 from tandem.errors import TandemError
+from tandem.files import read_beginning
 
 FILE: Final = "catalog.toml"
 HUB: Final = "hub"
 """In place of a sha256: ask the Hub."""
+
+_MAX_BYTES: Final = 1 << 20
 
 Role = Literal["target", "drafter"]
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A(hub|[0-9a-f]{64})\Z")]
@@ -40,8 +43,8 @@ class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     role: Role
-    repo: Annotated[str, msgspec.Meta(pattern=r"\A[\w.-]+/[\w.-]+\Z")]
-    file: Annotated[str, msgspec.Meta(pattern=r"\A[\w.-]+\.gguf\Z")]
+    repo: Annotated[str, msgspec.Meta(pattern=r"\A\w[\w.-]*/\w[\w.-]*\Z")]
+    file: Annotated[str, msgspec.Meta(pattern=r"\A\w[\w.-]*\.gguf\Z")]
     sha256: Sha256
     bytes: Annotated[int, msgspec.Meta(gt=0)] | None = None
     about_bytes: Annotated[int, msgspec.Meta(gt=0)] | None = None
@@ -183,8 +186,8 @@ def load(path: Path) -> Catalog:
         TandemError: It is not there, or is none.
     """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=Catalog)
-    except (OSError, msgspec.DecodeError) as error:
+        return msgspec.toml.decode(read_beginning(path, _MAX_BYTES) or b"", type=Catalog)
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise TandemError(
             "Tandem's list of models is damaged.", "Install Tandem again.", f"{path.name}: {error}"
         ) from error

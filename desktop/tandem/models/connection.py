@@ -32,6 +32,7 @@ CONNECT_S: Final = 15.0
 AGENT: Final = f"tandem/{tandem.__version__}"
 
 _REDIRECTS: Final = 10
+_MOST_ASIDE: Final = 1 << 20  # of a body that nobody asked for: a redirect's
 _TALKATIVE: Final = ("httpx2", "httpcore2", "huggingface_hub")
 _QUERY: Final = re.compile(r"\?[^\s'\"<>\]\)]+")
 _SECRET: Final = re.compile(r"(?i)\b(bearer|basic)\s+[^\s'\"]+|\bhf_[a-z0-9]{16,}")
@@ -46,17 +47,22 @@ _lock = threading.Lock()
 _installed = False
 
 
-def client(network: Network, read_s: float = 30.0) -> httpx2.Client:
+class NotTheHub(httpx2.TransportError):
+    """An answer that the Hub does not give: without end, packed so that it may have none, or in clear."""
+
+
+def client(network: Network, read_s: float = 30.0, most: int | None = None) -> httpx2.Client:
     """A new client, to be closed by the caller. Follows redirects; no token leaves the endpoint's host with them.
 
     Args:
         network: Where to and how.
         read_s: Seconds of silence after which a read fails.
+        most: Bytes that the body of an answer may have; None for bodies that are not held in memory.
     """
     made = httpx2.Client(
-        transport=_Routes(network),
+        transport=_Routes(network, most),
         event_hooks={"request": [_Watch(network)]},
-        headers={"User-Agent": AGENT},
+        headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(read_s, connect=CONNECT_S, pool=None),
         follow_redirects=True,
         max_redirects=_REDIRECTS,
@@ -93,14 +99,19 @@ def discreet(text: str) -> str:
 class _Routes(httpx2.BaseTransport):
     """Sends a request directly or through the proxy for its address."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, most: int | None) -> None:
         self._network = network
+        self._most = most
         self._trust = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._routes: dict[str | None, httpx2.HTTPTransport] = {}
         self._guard = threading.Lock()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        return self._route(self._network.proxy_for(str(request.url))).handle_request(request)
+        response = self._route(self._network.proxy_for(str(request.url))).handle_request(request)
+        most = _MOST_ASIDE if response.has_redirect_location else self._most
+        if most is not None and isinstance(response.stream, httpx2.SyncByteStream):
+            response.stream = _Bounded(response.stream, response.headers, most)
+        return response
 
     def _route(self, proxy: str | None) -> httpx2.HTTPTransport:
         with self._guard:
@@ -119,6 +130,28 @@ class _Routes(httpx2.BaseTransport):
                 route.close()
 
 
+class _Bounded(httpx2.SyncByteStream):
+    """A body that is read into memory as a whole, which therefore has to have an end.
+
+    Compressed, a few bytes can become any number of them: that was not asked for, and is not taken.
+    """
+
+    def __init__(self, stream: httpx2.SyncByteStream, headers: httpx2.Headers, most: int) -> None:
+        self._stream = stream
+        self._packed = headers.get("Content-Encoding", "").strip().casefold() not in ("", "identity")
+        self._left = most
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._stream:
+            self._left -= len(block)
+            if self._packed or self._left < 0:
+                raise NotTheHub("it is compressed" if self._packed else "it is too long")
+            yield block
+
+    def close(self) -> None:
+        self._stream.close()
+
+
 class _Watch:
     """Looks at every request before it is sent, those that follow a redirect too."""
 
@@ -128,6 +161,8 @@ class _Watch:
     def __call__(self, request: httpx2.Request) -> None:
         if self._network.offline:
             raise OfflineModeIsEnabled(f"{request.url.host} is not asked: offline mode is on")
+        if request.url.scheme == "http" and self._network.endpoint.startswith("https:"):
+            raise NotTheHub(f"{request.url.host} would be asked without encryption", request=request)
         if not self._network.trusts(str(request.url)):
             request.headers.pop("Authorization", None)
         hf_request_event_hook(request)

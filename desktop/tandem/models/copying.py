@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from tandem.engine.gguf_header import printable
-from tandem.files import sync_folder
+from tandem.files import open_bytes, sync_folder
 from tandem.models.disk import COPY, FULL, disk_error
 from tandem.models.errors import TransferError
 from tandem.models.hashing import BLOCK, check, hash_file, quietly, read_ahead
@@ -51,9 +52,9 @@ def copy_file(
         Stopped: `stop` was set.
     """
     copy = target.with_name(target.name + COPY)
-    with _alone(copy):
+    with alone(copy):
         try:
-            resumed = bool(expected) and copy.exists()
+            resumed = bool(expected) and _begun(copy)
             found = _poured(source, copy, resumed, stop, news)
             if resumed and found != expected:  # what an earlier run left was not all written, or of another file
                 found = _poured(source, copy, False, stop, news)
@@ -82,8 +83,12 @@ def copy_file(
 
 
 @contextmanager
-def _alone(copy: Path) -> Iterator[None]:
-    """Nobody else writes that copy meanwhile."""
+def alone(copy: Path) -> Iterator[None]:
+    """Nobody else writes that copy meanwhile.
+
+    Raises:
+        TransferError: "busy" when somebody does; "disk", "disk-full".
+    """
     path = copy.with_name(copy.name + ".lock")
     try:
         lock = FileLock(path, timeout=0)
@@ -101,11 +106,22 @@ def _alone(copy: Path) -> Iterator[None]:
         lock.release()
 
 
+def _begun(copy: Path) -> bool:
+    """Whether a copy was begun that can be gone on with: a file of its own, not a link to somebody else's."""
+    try:
+        status = copy.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink <= 1
+
+
 def _poured(source: Path, copy: Path, resumed: bool, stop: Stop | None, news: Callable[[int], None]) -> str:
     """Copies the bytes, those of an earlier run first read back; their sha256 in the end."""
     digest, block = hashlib.sha256(), bytearray(BLOCK)
     view, done, unsynced = memoryview(block), 0, 0
-    with io.FileIO(copy, "r+" if resumed else "w+") as to, _opened(source) as stream:
+    if not resumed:
+        copy.unlink(missing_ok=True)  # never emptied: it could be another name of somebody's file
+    with io.FileIO(copy, "r+" if resumed else "x+") as to, _opened(source) as stream:
         while resumed and (count := to.readinto(block)):
             digest.update(view[:count])
             done += count
@@ -127,7 +143,7 @@ def _poured(source: Path, copy: Path, resumed: bool, stop: Stop | None, news: Ca
 @contextmanager
 def _opened(source: Path) -> Iterator[io.FileIO]:
     try:
-        stream = io.FileIO(source)
+        stream = open_bytes(source)
     except OSError as error:
         raise disk_error(error, source) from error
     with stream:

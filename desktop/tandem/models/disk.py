@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,8 @@ FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error numbers of a full disk or a used-up quota."""
 
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+_IN_THE_WAY: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP})  # a link, a folder, a device
 
 
 def shown(path: Path) -> str:
@@ -47,6 +50,14 @@ def disk_error(error: OSError, path: Path) -> TransferError:
             "disk",
             f"The disk of {folder} cannot hold files as large as this one.",
             "Choose a model folder on another disk in the settings.",
+            details,
+        )
+    if error.errno in _IN_THE_WAY:
+        name = printable(Path(os.fsdecode(error.filename)).name if error.filename else path.name)
+        return TransferError(
+            "disk",
+            f"In {folder}, something else has the name {name}.",
+            "Move it out of the way, then try again.",
             details,
         )
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:

@@ -53,7 +53,9 @@ class Download:
         self._options = options or Options()
         self._stop = Stop()
         self._limit = Limit(self._options.bytes_per_s)
-        self._job = Job(pair.key, [self._before(file) for file in pair.files], report)
+        self._job = Job(pair.key, [FileProgress(file.file, _S.ABSENT, 0, file.size) for file in pair.files], report)
+        with suppress(TandemError):  # if it cannot be known now, `run` says why
+            self._job.begin([self._before(file) for file in pair.files])
         self._retries = Retries(self._options.tries, self._options.backoff_s, self._stop, self._job.waits)
         self._locks: dict[int, PartLock] = {}
         self._part: Part | None = None
@@ -112,6 +114,7 @@ class Download:
     # --- what is done
 
     def _fetch_missing(self) -> None:
+        self._job.begin([self._before(file) for file in self.pair.files])
         missing = [at for at, _file in enumerate(self.pair.files) if self._job.state(at) is not _S.INSTALLED]
         if not missing:
             self._job.tell()
@@ -204,11 +207,16 @@ class Download:
 
     def _on_stopped(self, stopped: Stopped) -> None:
         drop = stopped.why == "cancel"
+        self._note_size()
         if drop:
             if self._part is not None:
                 self._part.close(keep=False)
-            for at in self._locks:
-                self._store.remove_part(self.pair.files[at])
+            try:
+                for at in self._locks:
+                    self._store.remove_part(self.pair.files[at], held=True)
+            except TransferError as error:  # then it is kept
+                self._on_failed(error)
+                raise
         for at, file in enumerate(self.progress.files):
             if file.state not in (_S.INSTALLED, _S.ABSENT):
                 if drop:
@@ -217,20 +225,16 @@ class Download:
 
     def _on_failed(self, error: TandemError) -> None:
         self._job.ended(error)
-        fault = getattr(error, "fault", "")
+        self._note_size()
         for at, file in enumerate(self.progress.files):
-            if file.state in (_S.INSTALLED, _S.ABSENT):
-                continue
-            if at != self._at:
+            if at == self._at:
+                self._job.step(at, *_way_out(file.state, str(getattr(error, "fault", ""))))
+            elif file.state not in (_S.INSTALLED, _S.ABSENT):
                 self._job.step(at, _S.PAUSED if self._store.part_bytes(self.pair.files[at]) else _S.ABSENT)
-            elif file.state is _S.CHECKING and fault in ("wrong-hash", "wrong-size", "wrong-header"):
-                self._job.step(at, _S.QUARANTINED)
-            elif fault in PAUSING:
-                self._job.step(at, _S.PAUSED)
-            elif file.state is _S.QUEUED:
-                self._job.step(at, _S.RESOLVING, _S.FAILED)
-            else:
-                self._job.step(at, _S.FAILED)
+
+    def _note_size(self) -> None:
+        if self._part is not None:
+            self._job.size(self._at, self._part.size)
 
     def _leave(self) -> None:
         """After the end was told: flushing may take a moment."""
@@ -252,3 +256,14 @@ class Download:
             return FileProgress(file.file, _S.INSTALLED, found.bytes, found.bytes)
         here = self._store.part_bytes(file)
         return FileProgress(file.file, _S.PAUSED if here else _S.ABSENT, here, file.size)
+
+
+def _way_out(state: FileState, fault: str) -> tuple[FileState, ...]:
+    """How a file in that state gets to where such a fault leaves it."""
+    if state is _S.CHECKING and fault in ("wrong-hash", "wrong-size", "wrong-header"):
+        return (_S.QUARANTINED,)
+    begun = (_S.QUEUED,) if state in (_S.ABSENT, _S.PAUSED) else ()
+    if fault in PAUSING:
+        return (*begun, _S.PAUSED)
+    resolving = (_S.RESOLVING,) if begun or state is _S.QUEUED else ()
+    return (*begun, *resolving, _S.FAILED)

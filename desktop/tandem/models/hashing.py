@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tandem.files import open_bytes
 from tandem.models.stop import Stop, Stopped
 
 BLOCK: Final = 1 << 18
@@ -43,13 +44,13 @@ def hash_file(path: Path, stop: Stop | None = None, news: Callable[[int], None] 
         news: Gets the bytes read so far, after each block.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is no file of bytes.
         Stopped: `stop` was set.
     """
     digest, done = hashlib.sha256(), 0
     block = bytearray(BLOCK)
     view = memoryview(block)
-    with path.open("rb", buffering=0) as stream:
+    with open_bytes(path) as stream:
         before = os.fstat(stream.fileno())
         read_ahead(stream.fileno())
         while count := stream.readinto(block):

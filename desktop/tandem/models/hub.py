@@ -23,12 +23,13 @@ from tandem.models.errors import PinDiffers, TransferError
 from tandem.models.hub_errors import OTHER_SOURCE, not_the_hub
 from tandem.models.hub_errors import mapped as mapped_error
 from tandem.models.network import Network, host_of
-from tandem.models.network import hosts as hosts
 from tandem.models.tokens import Token
 
 ASK_S: Final = 20.0
 """Seconds that an answer without bytes of a file may take to begin, and between its parts."""
 
+_MOST_BYTES: Final = 16 << 20  # of an answer: one about a repository of a thousand files has a tenth of it
+_MOST_SIZE: Final = 1 << 60
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _T = TypeVar("_T")
@@ -83,7 +84,7 @@ class Hub:
     def __init__(self, network: Network, token: Token | None = None) -> None:
         self.network: Final = network
         self._token = token
-        self._client = connection.client(network, ASK_S)
+        self._client = connection.client(network, ASK_S, _MOST_BYTES)
         connection.install()
 
     def __enter__(self) -> Self:
@@ -217,13 +218,14 @@ class Hub:
                 TypeError,
                 KeyError,
                 AttributeError,
+                RecursionError,
             ) as error:
                 # Not chained: what a library says of a request is not to be printed by whoever prints this.
                 raise mapped_error(error, self.network.endpoint, self.network, what, sent) from None
 
     def _chosen(self, file: CatalogFile, info: ModelInfo) -> RepoSibling:
         """The file of that name; where it is not there or is another, the one with the pinned sha256."""
-        siblings = info.siblings or []
+        siblings = [one for one in info.siblings or [] if _can_be(one.rfilename)]
         named = next((one for one in siblings if one.rfilename == file.file), None)
         if file.pin is not None and (named is None or _lfs(named)[1] != file.pin):
             same = next((one for one in siblings if _lfs(one)[1] == file.pin), None)
@@ -243,4 +245,10 @@ def _lfs(sibling: RepoSibling) -> tuple[int | None, str | None]:
     lfs = sibling.lfs
     if lfs is None or not isinstance(lfs.sha256, str) or not _SHA256.fullmatch(lfs.sha256):
         return None, None
-    return (lfs.size if isinstance(lfs.size, int) and lfs.size > 0 else None), lfs.sha256
+    known = type(lfs.size) is int and 0 < lfs.size < _MOST_SIZE
+    return (lfs.size if known else None), lfs.sha256
+
+
+def _can_be(name: object) -> bool:
+    """Whether a file of a repository can have that name, which goes into addresses and sentences."""
+    return isinstance(name, str) and name.isprintable() and not {"", ".", ".."} & set(name.split("/"))

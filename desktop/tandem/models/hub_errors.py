@@ -27,7 +27,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils._http import parse_ratelimit_headers
 
 from tandem.errors import TandemError
-from tandem.models.connection import discreet
+from tandem.models.connection import NotTheHub, discreet
 from tandem.models.errors import RateLimited, TransferError
 from tandem.models.network import Network, host_of, masked
 
@@ -35,6 +35,7 @@ REACH: Final = "Check the internet connection; where the Hub is blocked, set a m
 AGAIN: Final = "Press Resume to try again; what came in so far is kept."
 OTHER_SOURCE: Final = "Choose the other source of this model, or update Tandem."
 PORTAL: Final = "Open a web browser and sign in to this network, or check the Hub address in Settings; then try again."
+_LONGEST_S: Final = 1e9
 SIGN_IN: Final = "Sign in with a token in Settings, or choose the other source of this model."
 
 
@@ -90,13 +91,14 @@ def not_the_hub(host: str, details: str = "") -> TransferError:
 
 def wait_of(response: httpx2.Response) -> float | None:
     """Seconds that an answer asks to wait, None when it does not say."""
-    limit = parse_ratelimit_headers(response.headers)
-    if limit is not None and limit.remaining == 0:
-        return float(limit.reset_in_seconds)
+    with suppress(ValueError):  # a number without end
+        limit = parse_ratelimit_headers(response.headers)
+        if limit is not None and limit.remaining == 0:
+            return float(min(limit.reset_in_seconds, _LONGEST_S))
     text = response.headers.get("Retry-After", "").strip()
-    if text.isdigit():
-        return float(text)
-    with suppress(ValueError, TypeError):
+    if text.isdecimal():
+        return min(float(text), _LONGEST_S)
+    with suppress(ValueError, TypeError, OverflowError):
         when = parsedate_to_datetime(text)
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
@@ -165,7 +167,7 @@ def _connection(error: Exception, url: str, name: str, network: Network, details
         return TransferError("unreachable", f"{name} cannot be reached.", REACH, details, name)
     if isinstance(error, httpx2.TooManyRedirects):
         return TransferError("portal", f"{name} leads from one address to the next without end.", PORTAL, details, name)
-    if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+    if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | NotTheHub):
         return not_the_hub(name, details)
     return TransferError("unreachable", f"The connection to {name} broke off.", REACH, details, name)
 

@@ -18,7 +18,7 @@ from tandem.files import sync_folder
 from tandem.models import quarantine
 from tandem.models.catalog import Catalog, CatalogFile, Place
 from tandem.models.catalog import catalog as the_catalog
-from tandem.models.copying import copy_file
+from tandem.models.copying import alone, copy_file
 from tandem.models.disk import COPY, disk_error, require_room
 from tandem.models.errors import TransferError
 from tandem.models.file_facts import licence_of, role_of, says_qat
@@ -27,7 +27,7 @@ from tandem.models.progress import FileProgress, Report, nobody
 from tandem.models.records import Installed, InstalledRole, now
 from tandem.models.state import FileState
 from tandem.models.stop import Stop
-from tandem.models.store import Store, settle
+from tandem.models.store import PART, Store, settle
 from tandem.models.work import Work
 
 KEY: Final = "import"
@@ -40,6 +40,8 @@ NOTE_LICENCE: Final = "Its licence is not known: see to it yourself that you may
 NOTE_NOT_QAT: Final = "Nothing in it says that it was trained for its quantisation (QAT)."
 NOTE_OTHER: Final = "It is not a Gemma 4 model: Tandem can chat with it, without a drafter of its own."
 NOTE_COPIED: Final = "It is on another drive, where no hard link is possible: it is copied instead."
+
+_LONGEST_STEM: Final = 180  # bytes, of the 255 of a name: quarantine makes it longer
 
 How = Literal["copy", "link", "in-place"]
 
@@ -188,9 +190,10 @@ def take(store: Store, found: Found, how: How, stop: Stop | None = None, report:
     work = Work(KEY, [FileProgress(name, FileState.ABSENT, 0, found.bytes)], report)
     work.step(0, FileState.CHECKING)
     _require_unchanged(found)
-    ours = found.path.is_relative_to(store.folder) and not found.path.is_relative_to(store.folder / quarantine.FOLDER)
-    if ours or how == "in-place":
-        entry = _entry(found, found.path, found.path, in_place=not ours)
+    ours = _in_folder(store, found.path)
+    if ours is not None or how == "in-place":
+        path = ours or found.path
+        entry = _entry(found, path, path, in_place=ours is None)
         store.keep(entry)
     else:
         place = _place(store, found)
@@ -202,6 +205,25 @@ def take(store: Store, found: Found, how: How, stop: Stop | None = None, report:
         store.keep(entry)  # its time, as the disk has kept it
     work.step(0, FileState.INSTALLED, found.bytes)
     return entry
+
+
+def _in_folder(store: Store, path: Path) -> Path | None:
+    """Where in the model folder a file is, whatever way its path takes there; None for one that is not in it.
+
+    Raises:
+        TransferError: It is not finished: a download or a copy goes on writing it.
+    """
+    place = Path(os.path.realpath(path.parent)) / path.name
+    folder = Path(os.path.realpath(store.folder))
+    if not place.is_relative_to(folder) or place.is_relative_to(folder / quarantine.FOLDER):
+        return None
+    if path.name.endswith((PART, COPY)):
+        raise TransferError(
+            "busy",
+            f"{printable(path.name)} in the model folder is not finished.",
+            "Resume its download or its import, or import it from another folder.",
+        )
+    return store.folder / place.relative_to(folder)
 
 
 def _require_unchanged(found: Found) -> None:
@@ -224,10 +246,12 @@ def _place(store: Store, found: Found) -> Path:
         place = store.place(found.file)
         store.clear(place, found.sha256)
         return place
-    name = found.path.name if found.path.suffix == ".gguf" else f"{_plain(found)}.gguf"
-    place, number = store.folder / FOLDER / name, 2
+    stem, number = found.path.stem if found.path.suffix == ".gguf" else _plain(found), 2
+    while len(os.fsencode(stem)) > _LONGEST_STEM:
+        stem = stem[:-1]
+    place = store.folder / FOLDER / f"{stem}.gguf"
     while os.path.lexists(place):
-        place, number = place.with_name(f"{Path(name).stem}-{number}.gguf"), number + 1
+        place, number = place.with_name(f"{stem}-{number}.gguf"), number + 1
     return place
 
 
@@ -242,11 +266,12 @@ def _linked(store: Store, found: Found, place: Path) -> bool:
     link = place.with_name(place.name + COPY)
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
-        os.link(os.path.realpath(found.path), link)
-        store.keep(_entry(found, link, place, in_place=False))
-        link.replace(place)
-        link.unlink(missing_ok=True)  # left where `place` was that very file already
+        with alone(link):
+            link.unlink(missing_ok=True)
+            os.link(os.path.realpath(found.path), link)
+            store.keep(_entry(found, link, place, in_place=False))
+            link.replace(place)
+            link.unlink(missing_ok=True)  # left where `place` was that very file already
     except OSError as error:
         if error.errno in _NO_LINK:
             return False

@@ -8,9 +8,10 @@ verified, since nothing says any longer what they should be.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -33,6 +34,7 @@ VERSION: Final = 1
 _MAX_BYTES: Final = 8 << 20
 _MAX_FOUND: Final = 500  # files that a list is made from again
 _LOCK_SECONDS: Final = 20.0
+_LONGEST_NAME: Final = 255
 
 _Stamp = tuple[int, int, int] | None
 
@@ -125,7 +127,7 @@ class Index:
         """What the file says; None where it is not there, or says nothing that can be understood."""
         try:
             data = read_beginning(self.path, _MAX_BYTES + 1)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return None
         except OSError as error:
             raise disk_error(error, self.path) from error
@@ -147,11 +149,14 @@ class Index:
             entry = installed_from(plain)
         except (msgspec.ValidationError, ValueError, OverflowError):
             return None
-        if entry.path.is_absolute():
-            return entry
-        if ".." in PurePosixPath(entry.path.as_posix()).parts:  # a list that somebody has tampered with
+        path = self.folder / entry.path
+        if not _can_be(path) or path in (self.folder, self.path, self.folder / LOCK):  # somebody has tampered with it
             return None
-        return msgspec.structs.replace(entry, path=self.folder / entry.path)
+        inside = path.is_relative_to(self.folder)
+        if not inside and not entry.path.is_absolute():
+            return None
+        # What lies elsewhere is somebody else's, whatever the list says: it is never moved or deleted.
+        return msgspec.structs.replace(entry, path=path, in_place=entry.in_place or not inside)
 
     def _keep_copy(self, data: bytes) -> None:
         """Keeps what was not understood, once: the next change leaves it out."""
@@ -212,3 +217,12 @@ class Index:
             name=facts.name,
             quantisation=facts.quantisation,
         )
+
+
+def _can_be(path: Path) -> bool:
+    """Whether a file can have that path, and it leads nowhere but where it seems to."""
+    try:
+        lengths = [len(os.fsencode(name)) for name in path.parts]
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        return False
+    return "\0" not in str(path) and ".." not in path.parts and max(lengths) <= _LONGEST_NAME

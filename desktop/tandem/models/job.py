@@ -36,6 +36,10 @@ class Job:
         self.progress = JobProgress(key=key, files=tuple(files))
         """The last news."""
 
+    def begin(self, files: Sequence[FileProgress]) -> None:
+        """The files as they are now, before anything is done."""
+        self.progress = msgspec.structs.replace(self.progress, files=tuple(files))
+
     def state(self, index: int) -> FileState:
         """Where a file stands."""
         return self.progress.files[index].state

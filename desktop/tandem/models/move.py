@@ -78,7 +78,13 @@ def move(
     new = Store(new_folder, store.catalog)
     if new.folder == store.folder:
         return store
-    if new.folder.is_relative_to(store.folder):
+    if _same_place(new.folder, store.folder):  # another name of it
+        chosen(new.folder)
+        return new
+    if any(
+        _same_place(folder, store.folder)
+        for folder in (*new.folder.parents, *Path(os.path.realpath(new.folder)).parents)
+    ):
         raise TransferError(
             "disk",
             f"{shown(new.folder)} lies in the model folder that is to be moved.",
@@ -97,6 +103,8 @@ def move(
             added = [item for item in _items(store) if item not in items]
             late = Work(KEY, _progress(added), nobody)
             for at, item in enumerate(added):
+                if item.path.name.endswith(PART):
+                    held.enter_context(_unused(item.path))
                 _bring(store, new, item, at, late, stop)
             check(stop)
             _listed(store, new, tuple(entries))
@@ -181,6 +189,7 @@ def _bring(store: Store, new: Store, item: _Item, at: int, work: Work, stop: Sto
     work.step(at, FileState.CHECKING)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_another(store, item, target)
         if os.path.lexists(target) and not _same(item, target, stop):
             if item.state is FileState.INSTALLED:
                 raise TransferError(
@@ -196,6 +205,30 @@ def _bring(store: Store, new: Store, item: _Item, at: int, work: Work, stop: Sto
     work.step(at, item.state, item.bytes)
 
 
+def _same_place(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same folder; not, where one of them leads nowhere."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # ValueError: a name that no folder can have
+        return False
+
+
+def _require_another(store: Store, item: _Item, target: Path) -> None:
+    """A target that leads to the file itself would be gone with it: by way of a linked folder, or as a link to it.
+
+    Raises:
+        TransferError: It is the file itself.
+    """
+    if _same_place(target.parent, item.path.parent):
+        raise TransferError(
+            "disk",
+            f"{shown(target.parent)} is a folder of the old model folder, by another name.",
+            "Choose a folder that has no links to the old one.",
+        )
+    if target.is_symlink() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(store.folder)):
+        target.unlink()
+
+
 def _same(item: _Item, target: Path, stop: Stop | None) -> bool:
     """Whether a file at the target is this one: another name of it, or a copy from an earlier attempt."""
     if item.path.samefile(target):
@@ -207,7 +240,7 @@ def _same(item: _Item, target: Path, stop: Stop | None) -> bool:
 
 def _linked_or_copied(item: _Item, target: Path, at: int, work: Work, stop: Stop | None) -> None:
     try:
-        os.link(item.path, target)
+        os.link(os.path.realpath(item.path), target)  # not a link, which may not lead there from another folder
     except OSError:  # another drive, or one without hard links; what is really wrong, copying will say
         copy_file(
             item.path,

@@ -153,7 +153,9 @@ class Network:
 
     def trusts(self, url: str) -> bool:
         """Whether a token may be sent there: to the endpoint's own host and port, and not in clear over a network."""
-        parts = urlsplit(url)
+        parts = _split(url)
+        if parts is None:
+            return False
         safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
         return safe and _origin(parts) == _origin(urlsplit(self.endpoint))
 
@@ -163,16 +165,11 @@ class Network:
 
         return connection.client(self, read_s)
 
-    def install(self) -> None:
-        """Makes huggingface_hub use such clients; see `tandem.models.connection.install`."""
-        from tandem.models import connection  # likewise
-
-        connection.install()
-
     def _passes_by(self, parts: SplitResult, host: str) -> bool:
         if self.proxy_from == "system":
             return bool(urllib.request.proxy_bypass(host))
-        where = f"{host}:{parts.port}" if parts.port is not None else host
+        port = _port(parts)
+        where = f"{host}:{port}" if port is not None else host
         # It reads "*", domains and ports as curl does. typeshed does not know it.
         return bool(urllib.request.proxy_bypass_environment(where, {"no": self.no_proxy}))  # type: ignore[attr-defined]
 
@@ -206,11 +203,7 @@ def hosts(network: Network) -> tuple[str, ...]:
 def host_of(url: str) -> str:
     """The host of an address; with its port where that is not the usual one."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
+    host, port = parts.hostname or "", _port(parts)
     shown = f"[{host}]" if ":" in host else host
     return shown if port in (None, _PORTS.get(parts.scheme)) else f"{shown}:{port}"
 
@@ -229,6 +222,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _port(parts: SplitResult) -> int | None:
+    """The port in an address; None for none, and for what is none."""
+    try:
+        return parts.port
+    except ValueError:
+        return None
 
 
 def _origin(parts: SplitResult) -> tuple[str, str, int | None]:

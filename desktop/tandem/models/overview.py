@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from tandem.engine.gguf_header import printable
-from tandem.files import read_beginning
 from tandem.models.catalog import Catalog, CatalogFile, CatalogPair, CatalogSize
 from tandem.models.disk import free_bytes
+from tandem.models.part import read_record
 from tandem.models.problems import problem_of
 from tandem.models.progress import FileProgress, JobProgress
 from tandem.models.records import Installed, InstalledRole, Quarantined
 from tandem.models.state import ACTIVE, FileState
 from tandem.models.store import Store
-
-_MAX_RECORD: Final = 1 << 16
 
 _S = FileState
 _ORDER: Final = (
@@ -230,7 +226,8 @@ def _at_rest(looked: _Looked, pair: CatalogPair, file: CatalogFile) -> FileView:
         licence=pair.licence,
     )
     if here:
-        total = _recorded(looked.store.record_of(part)) or file.size
+        record = read_record(looked.store.record_of(part))
+        total = (record.bytes if record is not None else 0) or file.size
         return msgspec.structs.replace(view, state=FileState.PAUSED, done=here, total=total, path=str(part))
     aside = looked.set_aside(file)
     if aside is not None:
@@ -258,13 +255,3 @@ def _entry_view(entry: Installed, state: FileState, licence: str | None = None) 
         sentence=problem.sentence if problem is not None else "",
         remedy=problem.remedy if problem is not None else "",
     )
-
-
-def _recorded(record: Path) -> int:
-    """How many bytes a part's record says that the file has; 0 where it says nothing."""
-    try:
-        said = json.loads(read_beginning(record, _MAX_RECORD) or b"")
-    except (OSError, ValueError, RecursionError):
-        return 0
-    total = said.get("bytes") if isinstance(said, dict) else None
-    return total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 0

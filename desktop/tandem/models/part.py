@@ -7,6 +7,7 @@ machine, a resume cuts the part back to that and goes on from there. Its sha256 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -169,13 +170,16 @@ class Part:
             Stopped: `stop` was set; what is there stays.
         """
         try:
+            for path in (self.path, self._record_path):
+                if path.is_symlink():  # what it leads to is not ours to write to
+                    raise FileExistsError(errno.EEXIST, "a link", str(path))
             found = read_record(self._record_path)
             self._descriptor = os.open(
                 self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o600
             )
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(f"{self.path.name} is no ordinary file")
+                raise FileExistsError(errno.EEXIST, "no ordinary file", str(self.path))
             keep = 0
             # The same sha256 is the same content, whatever the commit: one that changed another file changes nothing.
             if found is not None and (found.sha256, found.bytes) == (self._record.sha256, self._record.bytes):

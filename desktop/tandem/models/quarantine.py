@@ -53,7 +53,7 @@ def set_aside(
         record = Quarantined(
             path=str(target),
             name=name or path.name,
-            bytes=path.stat().st_size,
+            bytes=path.lstat().st_size,  # a link that leads nowhere too
             fault=fault,
             sentence=error.sentence,
             remedy=error.remedy,
@@ -78,7 +78,7 @@ def listed(models_folder: Path) -> tuple[Quarantined, ...]:
     folder = models_folder / FOLDER
     try:
         paths = sorted(path for path in folder.iterdir() if not path.name.endswith((WHY, ".part")))
-        return tuple(_read(path) for path in paths if path.is_file())
+        return tuple(_read(path) for path in paths)
     except OSError:
         return ()
 
@@ -106,7 +106,7 @@ def _why(path: Path) -> Path:
 
 
 def _read(path: Path) -> Quarantined:
-    size = path.stat().st_size
+    size = path.lstat().st_size
     try:
         record = msgspec.json.decode(read_beginning(_why(path), _MAX_BYTES) or b"", type=Quarantined)
     except (OSError, msgspec.DecodeError):

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -195,21 +195,17 @@ class Crew:
             if self.window.readable:
                 self.changed.notify_all()
             reader.moved(self.clock())
-            if self.window.full and self.window.readable:
-                reader.resting = True
+            with self._resting(reader):
                 while self.window.full and self.window.readable and piece.owner is reader:
                     self.changed.wait()
-                reader.begin(self.clock(), piece)
             return piece.owner is reader
 
     def rest(self, reader: _Reader, piece: Piece, seconds: float) -> None:
         """Keeps a reader to the speed limit."""
-        with self.changed:
+        with self.changed, self._resting(reader):
             until = self.clock() + seconds
-            reader.resting = True
             while piece.owner is reader and (left := until - self.clock()) > 0:
                 self.changed.wait(left)
-            reader.begin(self.clock(), piece)
 
     def noted(self, reader: _Reader, connection: socket.socket) -> None:
         """A reader has a connection."""
@@ -232,6 +228,15 @@ class Crew:
             self.changed.notify_all()
 
     # --- inside
+
+    @contextmanager
+    def _resting(self, reader: _Reader) -> Iterator[None]:
+        """What it waits for in the block is not the host."""
+        reader.rest(self.clock())
+        try:
+            yield
+        finally:
+            reader.wake(self.clock())
 
     @property
     def _fatal(self) -> bool:
@@ -269,7 +274,6 @@ class _Reader(threading.Thread):
 
     Attributes:
         abandoned: It is over for this one.
-        resting: It waits for the writer or the speed limit, not for the host.
         piece: What it fetches.
         connections: Those that it has made.
     """
@@ -277,18 +281,18 @@ class _Reader(threading.Thread):
     def __init__(self, crew: Crew) -> None:
         super().__init__(name="download-reader", daemon=True)
         self.abandoned = False
-        self.resting = False
         self.piece: Piece | None = None
         self.connections: list[socket.socket] = []
         self._crew = crew
         self._since = 0.0
         self._got = 0
+        self._resting: float | None = None
 
     # --- under the crew's lock
 
     def begin(self, now: float, piece: Piece) -> None:
         """It waits for bytes of that piece from now on."""
-        self.resting, self.piece = False, piece
+        self.piece = piece
         self._since, self._got = now, piece.got
 
     def moved(self, now: float) -> None:
@@ -296,9 +300,20 @@ class _Reader(threading.Thread):
         if self.piece is not None and self.piece.got - self._got >= STILL:
             self._since, self._got = now, self.piece.got
 
+    def rest(self, now: float) -> None:
+        """It waits for the writer or the speed limit now, not for the host."""
+        self._resting = now
+
+    def wake(self, now: float) -> None:
+        """It waits for the host again."""
+        if self._resting is not None:
+            self._since += now - self._resting
+            self._resting = None
+
     def silent(self, now: float, stall_s: float) -> bool:
         """Whether it has brought nothing to speak of for so long."""
-        return self.piece is not None and not self.resting and now - self._since >= stall_s
+        until = now if self._resting is None else self._resting
+        return self.piece is not None and until - self._since >= stall_s
 
     def shut(self) -> None:
         """Wakes the thread from whatever it does on its connections."""
@@ -337,7 +352,7 @@ class _Reader(threading.Thread):
                 if not crew.told(self, etag):
                     raise changed(host_of(str(response.url)), ask, etag)
                 self._take(response, ask, piece)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             # Not chained: an address can be signed.
             raise source.hub.mapped(error, address, source.name) from None
 

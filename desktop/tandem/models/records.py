@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 NO_HASH: Final = ""
 """In place of a sha256 that is not known yet."""
+
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
 
 InstalledRole = Literal["target", "drafter", "model"]
 """A "model" is neither: another family's, which can be chatted with but has no drafter here."""
@@ -43,9 +46,9 @@ class Installed(msgspec.Struct, frozen=True):
 
     path: Path
     role: InstalledRole
-    bytes: int
-    mtime_ns: int
-    sha256: str
+    bytes: _Number
+    mtime_ns: Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]
+    sha256: _Sha256
     installed_at: datetime
     verified_at: datetime | None = None
     in_place: bool = False

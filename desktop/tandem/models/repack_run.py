@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import tempfile
@@ -24,6 +23,7 @@ from tandem.files import sync_folder
 from tandem.models import repack_grid as grid
 from tandem.models.disk import FULL, free_bytes, shown
 from tandem.models.errors import TransferError
+from tandem.models.hashing import check, hash_file
 from tandem.models.repack_config import ARCHITECTURE, CONFIG, EMBEDDING, OUTPUT, Config, Wanted, match
 from tandem.models.repack_proof import Q4_0, Q8_0, Proof, size_of
 from tandem.models.repack_report import OffGrid, RepackReport
@@ -36,7 +36,6 @@ _CHUNK: Final = 1 << 19  # weights at a time: some 60 MB while they are searched
 _F32: Final = GGMLQuantizationType.F32
 _QUANTISATION_VERSION: Final = 2
 _FINDING: Final = 0.5  # share of the time until the proof starts
-_HASH_BLOCK: Final = 1 << 18
 _README_LIMIT: Final = 1 << 20
 _LICENCE: Final = re.compile(rb"---\n(?:(?!---).*\n)*?license:[ ]*([A-Za-z0-9.+-]{1,60})[ ]*\n")
 
@@ -54,11 +53,10 @@ class _Progress:
 
     def __init__(self, total: int, stop: Stop | None, tell: Callable[[float], None]) -> None:
         self._total, self._done = max(1, total), 0
-        self._stop, self._tell = stop, tell
+        self.stop, self._tell = stop, tell
 
     def check(self) -> None:
-        if self._stop is not None:
-            self._stop.check()
+        check(self.stop)
 
     def step(self, weights: int, first: float, last: float) -> None:
         """More is done of a part of the work that goes from one share to another."""
@@ -136,7 +134,7 @@ def _make(
     return RepackReport(
         out=os.fspath(part),
         bytes=facts.file_bytes,
-        sha256=_sha256(part, progress),
+        sha256=hash_file(part, progress.stop).sha256,
         tensors=facts.tensor_count,
         matrices=len(placed),
         weights=proof.weights,
@@ -243,15 +241,6 @@ def _weights(want: Wanted) -> int:
 
 def _pad(stream: BinaryIO) -> None:
     stream.write(bytes(-stream.tell() % _ALIGNMENT))
-
-
-def _sha256(path: Path, progress: _Progress) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_HASH_BLOCK):
-            digest.update(block)
-            progress.check()
-    return digest.hexdigest()
 
 
 def _places(folder: Path, out: Path) -> tuple[Path, Path]:

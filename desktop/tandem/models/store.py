@@ -24,6 +24,7 @@ from tandem.models.disk import COPY, disk_error
 from tandem.models.errors import TransferError
 from tandem.models.file_facts import check_role
 from tandem.models.index import Index
+from tandem.models.part import PartLock
 from tandem.models.records import Installed, Quarantined, now
 from tandem.models.state import FileState
 from tandem.settings import Settings
@@ -238,21 +239,31 @@ class Store:
             self.tidy(entry.path.parent)
         self.forget(entry)
 
-    def remove_part(self, file: CatalogFile) -> None:
+    def remove_part(self, file: CatalogFile, held: bool = False) -> None:
         """Deletes what has come in of a file, and what is written of it.
 
+        Args:
+            file: Which.
+            held: Whether the caller has the part's lock.
+
         Raises:
-            TransferError: "disk".
+            TransferError: "busy" while it is being downloaded; "disk".
         """
         part, place = self.part(file), self.place(file)
-        copy = place.with_name(place.name + COPY)
-        try:
-            for path in (part, self.record_of(part), part.with_name(part.name + LOCK), copy):
-                path.unlink(missing_ok=True)
-        except NotADirectoryError:
+        paths = (part, self.record_of(part), place.with_name(place.name + COPY))
+        if not any(map(os.path.lexists, (*paths, part.with_name(part.name + LOCK)))):
             return
+        lock = PartLock(part)
+        if not held:
+            lock.acquire()
+        try:
+            for path in paths:
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise disk_error(error, part) from error
+        finally:
+            if not held:
+                lock.release()
         self.tidy(part.parent)
 
     def quarantine(
@@ -277,7 +288,7 @@ class Store:
         )
         with suppress(OSError):
             self.record_of(path).unlink(missing_ok=True)
-        with self.index.changing() as entries:
+        with suppress(TransferError), self.index.changing() as entries:  # else the list calls it missing
             entries[:] = [one for one in entries if one.path != path]
         self.tidy(path.parent)
         return record

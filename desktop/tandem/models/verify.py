@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -20,8 +22,10 @@ from tandem.models.stop import Stop
 from tandem.models.store import Store
 from tandem.models.work import Work
 
-KEY = "verify"
+KEY: Final = "verify"
 """The key of the job's progress."""
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -70,7 +74,7 @@ def verify(
 
     Raises:
         Stopped: `stop` was set; the file that was being read is as it was before.
-        TransferError: The list of files cannot be read or written.
+        TransferError: The list of files cannot be read.
     """
     wanted = store.installed() if entries is None else tuple(entries)
     names = [printable(entry.path.name) for entry in wanted]
@@ -99,7 +103,7 @@ def _verified(store: Store, entry: Installed, index: int, work: Work, stop: Stop
         work.step(index, FileState.CHANGED)
         return _checked(entry, FileState.CHANGED, _moving(entry), hashed)
     if entry.sha256 in {NO_HASH, hashed.sha256}:
-        store.change(entry, _confirmed(store, entry, hashed))
+        _keep(store, entry, _confirmed(store, entry, hashed))
         work.step(index, FileState.INSTALLED)
         return _checked(entry, FileState.INSTALLED, None, hashed)
     checked = _set_aside(store, entry, hashed)
@@ -131,8 +135,16 @@ def _set_aside(store: Store, entry: Installed, hashed: Hashed) -> Checked:
             )
             checked = _checked(entry, FileState.QUARANTINED, error, hashed)
             return msgspec.structs.replace(checked, moved_to=record.path)
-    store.change(entry, msgspec.structs.replace(entry, problem="wrong-hash"))
+    _keep(store, entry, msgspec.structs.replace(entry, problem="wrong-hash"))
     return _checked(entry, FileState.QUARANTINED, problem_of(entry, FileState.QUARANTINED), hashed)
+
+
+def _keep(store: Store, before: Installed, after: Installed) -> None:
+    """Keeps what was found; where the list cannot be written, it is told all the same."""
+    try:
+        store.change(before, after)
+    except TransferError as error:
+        _log.warning("What was found of a file could not be kept: %s", error.details or error.sentence)
 
 
 def _moving(entry: Installed) -> TransferError:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Literal
 
 import msgspec
 from PySide6.QtCore import QObject, Signal, Slot
 
-from tandem.errors import TandemError
+from tandem.errors import TandemError, UsageError
 from tandem.models.errors import TransferError
 from tandem.models.progress import JobProgress
 from tandem.models.state import ACTIVE, FileState
@@ -57,6 +57,7 @@ class Downloads(QObject):
         """The last news."""
 
         self._closing = False
+        self._dropping: list[str] = []  # keys of pairs whose parts are just being removed
         self._held: Callable[[], None] | None = None
         self._is_held = False
         self._reports = Newest(self)
@@ -90,8 +91,8 @@ class Downloads(QObject):
         self._ended.pop(key, None)
         self._queue.append(Turn(key, fresh=fresh))
         self._next()
-        if not self._queue:
-            return
+        if not self._queue or not (self._is_held or self.under_way):
+            return  # it has begun, or begins in a moment
         name, other = self._workshop.name(key), self._workshop.name(self.under_way)
         if self._is_held:
             text = self.tr("{name} is downloaded as soon as the model folder has moved.").format(name=name)
@@ -119,9 +120,15 @@ class Downloads(QObject):
             self.moved_on.emit()
             return
         settings = self._settings()
-        self._threads.lists.submit(
-            lambda: self._workshop.drop_parts(settings, key), lambda _: self.moved_on.emit(), self._tell
-        )
+
+        def dropped(error: TandemError | None = None) -> None:
+            self._dropping.remove(key)
+            if error is not None:
+                self._tell(error)
+            self._next()
+
+        self._dropping.append(key)
+        self._threads.lists.submit(lambda: self._workshop.drop_parts(settings, key), lambda _: dropped(), dropped)
 
     def start_again(self, key: str) -> None:
         """Downloads a pair from its first byte."""
@@ -132,6 +139,13 @@ class Downloads(QObject):
         else:
             self.cancel(key, keep=True)
             self.download(key, fresh=True)
+
+    def whole(self, keys: Collection[str]) -> None:
+        """These pairs are here, however they came: how their last download ended is of no interest any more."""
+        for key in keys:
+            self._ended.pop(key, None)
+        if self._turn is None and self.shown is not None and self.shown.key in keys:
+            self._show(None)
 
     def limit(self, bytes_per_s: int | None) -> None:
         """Another speed limit from now on; None for none."""
@@ -166,8 +180,10 @@ class Downloads(QObject):
         self._queue = deque(turn for turn in self._queue if turn.key != key)
 
     def _next(self) -> None:
-        if self._turn is None and self._queue and not self._is_held and not self._closing:
-            turn = self._turn = self._queue.popleft()
+        turn = self._queue[0] if self._queue else None
+        held = self._is_held or self._closing or self._turn is not None
+        if turn is not None and not held and turn.key not in self._dropping:
+            self._turn = self._queue.popleft()
             settings = self._settings()
             self._reports.clear()
             self._show(self._workshop.first(turn.key))
@@ -205,7 +221,9 @@ class Downloads(QObject):
             msgspec.structs.replace(file, state=FileState.FAILED) if file.state in ACTIVE else file
             for file in before.files
         )
-        fault = error.fault if isinstance(error, TransferError) else ""
+        fault = "address" if isinstance(error, UsageError) else ""  # the Hub's or the proxy's, which makes no sense
+        if isinstance(error, TransferError):
+            fault = error.fault
         self._finish(
             turn,
             msgspec.structs.replace(

@@ -161,9 +161,9 @@ class ModelsKeeper(QObject):
             self._stale = True
             return
         self._refreshing, self._stale = True, False
-        settings, jobs = self._preferences.get(), self.downloads.jobs
+        settings, jobs, shop = self._preferences.get(), self.downloads.jobs, self._workshop
         self._threads.lists.submit(
-            lambda: self._workshop.overview(settings, jobs), self._on_overview, self._on_no_overview
+            lambda: (shop.overview(settings, jobs), shop.trouble(settings)), self._on_overview, self._on_no_overview
         )
 
     @Slot(str)
@@ -336,10 +336,12 @@ class ModelsKeeper(QObject):
         else:
             self._ended = (job,)
 
-    def _on_overview(self, overview: Overview) -> None:
+    def _on_overview(self, found: tuple[Overview, TandemError | None]) -> None:
         if self._closing:
             return
-        self._trouble = ""
+        overview, trouble = found
+        self._tell_trouble(trouble)
+        self.downloads.whole([pair.key for pair in overview.pairs if pair.state is FileState.INSTALLED])
         self.overview = overview
         self.changed.emit(overview)
         if not self._seen:
@@ -348,10 +350,14 @@ class ModelsKeeper(QObject):
         self._looked()
 
     def _on_no_overview(self, error: TandemError) -> None:
-        if error.sentence != self._trouble:
-            self._trouble = error.sentence
-            self._complain(error)
+        self._tell_trouble(error)
         self._looked()
+
+    def _tell_trouble(self, error: TandemError | None) -> None:
+        """What is wrong with the model folder is said once."""
+        before, self._trouble = self._trouble, "" if error is None else error.sentence
+        if error is not None and error.sentence != before:
+            self._complain(error, sticky=True)
 
     def _looked(self) -> None:
         self._refreshing = False
@@ -388,7 +394,7 @@ class ModelsKeeper(QObject):
             self.load_requested.emit(self._preferences.get().pair)
         self.downloads.go_on()
 
-    def _complain(self, error: TandemError) -> None:
+    def _complain(self, error: TandemError, *, sticky: bool = False) -> None:
         if not self._closing:
-            action = self.tr("Show the models")
-            self.notice.emit(Notice("bad", *localised(error.sentence, error.remedy), "open-models", action))
+            said, action = localised(error.sentence, error.remedy), self.tr("Show the models")
+            self.notice.emit(Notice("bad", *said, "open-models", action, sticky=sticky))

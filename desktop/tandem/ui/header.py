@@ -16,7 +16,7 @@ from tandem.models.state import FileState
 from tandem.settings import PairChoice
 from tandem.ui import i18n, models_state_text
 from tandem.ui.errors_text import localised
-from tandem.ui.kit import IconButton, Meter, QuietButton, StateChip, label, set_label, spaced
+from tandem.ui.kit import IconButton, Meter, QuietButton, StateChip, label, plain_tip, set_label, spaced
 from tandem.ui.kit_status import Kind
 from tandem.ui.popover import Popover
 from tandem.ui.session_state import CONTEXT_WARNING, DrafterState, PairState
@@ -144,7 +144,7 @@ class Header(QWidget):
         }.get(self._pair.kind, self.tr("Choose a model"))
         self.pair.setText(shown if len(shown) <= _NAME_LENGTH else shown[: _NAME_LENGTH - 1].rstrip() + "…")
         self.pair.setAccessibleName(self.tr("Model: {name}").format(name=shown))
-        self.pair.setToolTip(self._pair_details() or self.tr("Choose a model"))
+        self.pair.setToolTip(plain_tip(self._pair_details() or self.tr("Choose a model")))
         loaded = self._pair.loaded
         self.device.setText(self._device(loaded) if loaded is not None else "")
         self.meter.setAccessibleName(self.tr("Context used"))

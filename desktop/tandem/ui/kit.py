@@ -6,7 +6,7 @@ used shows its focus, has an accessible name, and does not tell its state by col
 
 from __future__ import annotations
 
-from tandem.ui.kit_base import TextRole, announce, divider, draw_focus, label, set_label, spaced
+from tandem.ui.kit_base import TextRole, announce, divider, draw_focus, label, plain_tip, set_label, spaced
 from tandem.ui.kit_buttons import IconButton, NavButton, PrimaryButton, QuietButton
 from tandem.ui.kit_fields import ComboBox, DoubleSpinBox, SearchField, Segmented, SpinBox
 from tandem.ui.kit_layout import Card, EmptyState, FormRow, SectionTitle
@@ -42,6 +42,7 @@ __all__ = [
     "draw_focus",
     "label",
     "message_box",
+    "plain_tip",
     "set_label",
     "spaced",
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QColor, QKeyEvent, QPainter, QPen
+from PySide6.QtGui import Qt as GuiQt
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ def repolish(widget: QWidget) -> None:
     widget.style().unpolish(widget)
     widget.style().polish(widget)
     widget.update()
+
+
+def plain_tip(text: str) -> str:
+    """A tooltip that shows a text as it is: what looks like HTML, as a file's name can, Qt would take for HTML."""
+    return GuiQt.convertFromPlainText(text) if GuiQt.mightBeRichText(text) else text
 
 
 def announce(widget: QWidget, text: str, *, urgent: bool = False) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QKeySequence, QPainter, QPaintEve
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
 
 from tandem.ui import icons
-from tandem.ui.kit_base import EnterPresses, draw_focus
+from tandem.ui.kit_base import EnterPresses, draw_focus, plain_tip
 
 if TYPE_CHECKING:
     from tandem.ui.theme import ThemeManager
@@ -45,7 +45,7 @@ class IconButton(EnterPresses, QToolButton):
         """Sets what is heard and shown in the tooltip; `shortcut` is portable text such as "Ctrl+N"."""
         self.setAccessibleName(name)
         keys = QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
-        self.setToolTip(f"{name}  {keys}" if keys else name)
+        self.setToolTip(plain_tip(f"{name}  {keys}" if keys else name))
 
     def set_icon(self, icon: str, role: str | None = None) -> None:
         """Shows another drawing, and another colour where a role is given."""

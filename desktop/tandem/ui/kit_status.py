@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QPen, QPolygonF, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QProgressBar, QSizePolicy, QWidget
 
-from tandem.ui.kit_base import EnterPresses, draw_focus
+from tandem.ui.kit_base import EnterPresses, draw_focus, plain_tip
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QColor
@@ -67,7 +67,7 @@ class StateChip(EnterPresses, QAbstractButton):
         self.setText(text)
         self.setAccessibleName(text)
         self.setAccessibleDescription(detail)
-        self.setToolTip(detail)
+        self.setToolTip(plain_tip(detail))
         self._run()
         self.updateGeometry()
         self.update()

@@ -17,7 +17,7 @@ from tandem.ui import models_state_text as texts
 from tandem.ui.errors_text import localised
 from tandem.ui.fit_view import FitView
 from tandem.ui.i18n import size as in_bytes
-from tandem.ui.kit import Card, IconButton, QuietButton, divider, label, spaced
+from tandem.ui.kit import Card, IconButton, QuietButton, divider, label, plain_tip, spaced
 from tandem.ui.models_card_menu import CardMenu, MenuFacts
 from tandem.ui.models_card_parts import ActionButton, JobView
 from tandem.ui.page import Banner, Mark, Speaking
@@ -90,10 +90,10 @@ class ModelCard(Speaking):
         self.more = IconButton(manager, "more", "")
         self.more.clicked.connect(self.open_menu)
         self.menu: Final = CardMenu(manager, self)
-        self.menu.cancel_requested.connect(lambda keep: self.cancel_requested.emit(self.pair.key, keep))
-        self.menu.start_again_requested.connect(lambda: self.start_again_requested.emit(self.pair.key))
+        self.menu.cancel_requested.connect(self.cancel_requested)
+        self.menu.start_again_requested.connect(self.start_again_requested)
         self.menu.verify_requested.connect(self.verify_requested)
-        self.menu.remove_requested.connect(lambda: self.remove_requested.emit(self.pair.key))
+        self.menu.remove_requested.connect(self.remove_requested)
         self._lay(manager, name, what)
         self.retranslate()
 
@@ -277,6 +277,7 @@ class ModelCard(Speaking):
             in_place=bool(here) and all(file.in_place for file in here),
             folder=folder,
             address="\n".join(lines),
+            key=pair.key,
         )
 
     def choose_source(self, key: str) -> None:
@@ -326,7 +327,7 @@ class ModelCard(Speaking):
         self.problem.set_kind("bad" if state in _GRAVE else "warn")
         said = localised(sentence, remedy)
         self.problem.set_text(*map(texts.fitted, said))
-        self.problem.setToolTip("\n".join(said) if said[0] != texts.shortened(said[0]) else "")
+        self.problem.setToolTip(plain_tip("\n".join(said)) if said[0] != texts.shortened(said[0]) else "")
         cures = {"settings": self.tr("Open settings"), "other-source": self.tr("Other source"), "": ""}
         cure = self._cure_of() if sentence else ""
         self.remedy.setText(cures[cure])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tandem.models.overview import FileView
     from tandem.models.records import Quarantined
     from tandem.ui.theme import ThemeManager
+
+
+_File = TypeVar("_File")
 
 
 class FileRow(Speaking):
@@ -106,8 +109,17 @@ class FileRow(Speaking):
                 self.remove_requested.emit(self.path)
 
         box.buttonClicked.connect(answered)
+        box.finished.connect(self._forget)
         self.box = box
         box.open()
+
+    def leave(self) -> None:
+        """The file is not in the list any more, or is another one now: a question about it is taken back."""
+        if self.box is not None:
+            self.box.reject()
+
+    def _forget(self, _result: int) -> None:
+        self.box = None
 
     def removal(self) -> str:
         """What removing it does."""
@@ -215,24 +227,36 @@ class _Rows(Speaking):
         column.addWidget(self.card)
         self.hide()
 
-    def show_rows(self, files: Sequence[object], make: Callable[[], Sequence[FileRow]]) -> None:
-        """Makes the rows anew, unless they are as they were: who has the keyboard in one keeps it."""
+    def show_rows(self, files: Sequence[_File], make: Callable[[_File], FileRow]) -> None:
+        """Shows a row for each; that of a file which is as it was stays, and who has the keyboard in it keeps it."""
         if tuple(files) == tuple(self._shown):
             return
-        self._shown = tuple(files)
+        before = list(zip(self._shown, self.rows, strict=True))
+        rows = []
+        for file in files:
+            known = next((pair for pair in before if pair[0] == file), None)
+            if known is not None:
+                before.remove(known)
+            rows.append(known[1] if known is not None else self._made(make(file)))
+        self._shown, self.rows = tuple(files), tuple(rows)
         while (item := self._column.takeAt(0)) is not None:
-            if (old := item.widget()) is not None:
+            old = item.widget()
+            if old is not None and old not in self.rows:
                 old.hide()
                 old.deleteLater()
-        self.rows = tuple(make())
+        for _, row in before:
+            row.leave()
         for place, row in enumerate(self.rows):
             if place:
                 self._column.addWidget(divider())
             self._column.addWidget(row)
-            row.use_requested.connect(self.use_requested)
-            row.verify_requested.connect(self.verify_requested)
-            row.remove_requested.connect(self.remove_requested)
         self.setVisible(bool(self.rows))
+
+    def _made(self, row: FileRow) -> FileRow:
+        row.use_requested.connect(self.use_requested)
+        row.verify_requested.connect(self.verify_requested)
+        row.remove_requested.connect(self.remove_requested)
+        return row
 
 
 class ImportedCard(_Rows):
@@ -248,7 +272,7 @@ class ImportedCard(_Rows):
 
     def set_files(self, files: Sequence[FileView]) -> None:
         """Shows these files."""
-        self.show_rows(files, lambda: [ImportedRow(self._manager, file) for file in files])
+        self.show_rows(files, lambda file: ImportedRow(self._manager, file))
 
 
 class QuarantineCard(_Rows):
@@ -264,4 +288,4 @@ class QuarantineCard(_Rows):
 
     def set_files(self, files: Sequence[Quarantined]) -> None:
         """Shows these files."""
-        self.show_rows(files, lambda: [QuarantinedRow(self._manager, file) for file in files])
+        self.show_rows(files, lambda file: QuarantinedRow(self._manager, file))

@@ -36,6 +36,7 @@ class MenuFacts(NamedTuple):
         in_place: Whether none of its files is Tandem's own.
         folder: Where its files are, "" for nowhere.
         address: Where they can be had, a line each.
+        key: The pair's key: what is asked stays about it, whatever the card shows when it is answered.
     """
 
     name: str
@@ -46,24 +47,25 @@ class MenuFacts(NamedTuple):
     in_place: bool = False
     folder: str = ""
     address: str = ""
+    key: str = ""
 
 
 class CardMenu(QObject):
     """Makes the menu, asks, and tells what was wanted.
 
     Attributes:
-        cancel_requested: The download is given up; whether what has come in is kept.
-        start_again_requested: From the first byte.
+        cancel_requested: The pair's key: its download is given up; whether what has come in is kept.
+        start_again_requested: The pair's key: from the first byte.
         verify_requested: Installed files are to be hashed.
-        remove_requested: The pair's files are to be removed.
+        remove_requested: The pair's key: its files are to be removed.
         menu: The last menu.
         box: The last question.
     """
 
-    cancel_requested = Signal(bool)
-    start_again_requested = Signal()
+    cancel_requested = Signal(str, bool)
+    start_again_requested = Signal(str)
     verify_requested = Signal()
-    remove_requested = Signal()
+    remove_requested = Signal(str)
 
     def __init__(self, manager: ThemeManager, parent: QWidget) -> None:
         super().__init__(parent)
@@ -85,7 +87,7 @@ class CardMenu(QObject):
         if facts.state in _RUNNING:
             menu.add("close", self.tr("Cancel the download…"), lambda: self.ask_cancel(facts))
         if facts.state in _STANDING:
-            menu.add("refresh", self.tr("Start again from the beginning"), self.start_again_requested.emit)
+            menu.add("refresh", self.tr("Start again from the beginning"), lambda: self._start_again(facts))
         if facts.state in _STANDING and facts.part:
             menu.add("trash", self.tr("Remove what has come in…"), lambda: self.ask_part(facts), danger=True)
         if facts.state in (_S.INSTALLED, _S.MISSING):
@@ -105,7 +107,7 @@ class CardMenu(QObject):
     def ask_cancel(self, facts: MenuFacts) -> None:
         """Asks what becomes of what has come in; with nothing there, there is nothing to ask."""
         if not facts.part:
-            self._cancel(keep=False)
+            self._cancel(facts, keep=False)
             return
         text = self.tr("Cancel the download of {name}?").format(name=facts.name)
         details = self.tr("{size} have come in. If they are kept, the next download goes on from there.")
@@ -118,14 +120,15 @@ class CardMenu(QObject):
             details.format(size=in_bytes(facts.part)),
             [(keep, "accept"), (drop, "destroy"), (self.tr("Go on downloading"), "reject")],
         )
-        self._ask(box, {"accept": lambda: self._cancel(keep=True), "destroy": lambda: self._cancel(keep=False)})
+        answers = {"accept": lambda: self._cancel(facts, keep=True), "destroy": lambda: self._cancel(facts, keep=False)}
+        self._ask(box, answers)
 
     def ask_part(self, facts: MenuFacts) -> None:
         """Asks before what has come in of a download is removed."""
         text = self.tr("Remove what has come in of {name}?").format(name=facts.name)
         details = self.tr("{size} become free. The next download begins with the first byte.")
         box = self._sure(text, details.format(size=in_bytes(facts.part)))
-        self._ask(box, {"destroy": lambda: self._cancel(keep=False)})
+        self._ask(box, {"destroy": lambda: self._cancel(facts, keep=False)})
 
     def ask_remove(self, facts: MenuFacts) -> None:
         """Asks before files are removed."""
@@ -134,7 +137,7 @@ class CardMenu(QObject):
         if facts.in_place:
             details = self.tr("Tandem forgets its files. They stay where they are.")
         box = self._sure(text, details.format(size=in_bytes(facts.on_disk)))
-        self._ask(box, {"destroy": self.remove_requested.emit})
+        self._ask(box, {"destroy": lambda: self.remove_requested.emit(facts.key)})
 
     def _sure(self, text: str, details: str) -> QMessageBox:
         parts: list[tuple[str, Part]] = [(self.tr("Remove"), "destroy"), (self.tr("Keep"), "reject")]
@@ -152,8 +155,11 @@ class CardMenu(QObject):
         self.box = box
         box.open()
 
-    def _cancel(self, *, keep: bool) -> None:
-        self.cancel_requested.emit(keep)
+    def _cancel(self, facts: MenuFacts, *, keep: bool) -> None:
+        self.cancel_requested.emit(facts.key, keep)
+
+    def _start_again(self, facts: MenuFacts) -> None:
+        self.start_again_requested.emit(facts.key)
 
     def _copy(self, address: str, anchor: QWidget) -> None:
         QGuiApplication.clipboard().setText(address)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from tandem.models.progress import JobProgress
 from tandem.ui import models_state_text as texts
-from tandem.ui.kit import Meter, PrimaryButton, QuietButton, label, spaced
+from tandem.ui.kit import Meter, PrimaryButton, QuietButton, label, plain_tip, spaced
 from tandem.ui.models_state_text import Action
 from tandem.ui.page import Speaking
 
@@ -37,11 +37,12 @@ class Elided(QLabel):
             self.setProperty(key, value)
 
     def set_whole(self, text: str) -> None:
-        """Sets the text."""
+        """Sets the text; what cannot be printed in it, such as a line's end in a file's name, is marked."""
+        text = texts.path_text(text)
         if text == self.whole:
             return
         self.whole = text
-        self.setToolTip(text)
+        self.setToolTip(plain_tip(text))
         self.setProperty("mayElide", bool(text))
         self.setAccessibleName(text)
         self.updateGeometry()
@@ -95,8 +96,13 @@ class ActionButton(QWidget):
         for button in (self.primary, self.quiet):
             row.addWidget(button)
             button.clicked.connect(lambda: self.pressed.emit(self._action.act))
+            button.installEventFilter(self)
         self.quiet.hide()
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Of a double click only the first counts: what that began, the button under the second would stop again."""
+        return event.type() == QEvent.Type.MouseButtonDblClick or super().eventFilter(watched, event)
 
     @property
     def button(self) -> PrimaryButton | QuietButton:

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from tandem.models.catalog import Catalog, catalog
 from tandem.ui.errors_text import localised
 from tandem.ui.i18n import size as in_bytes
-from tandem.ui.kit import PrimaryButton, QuietButton, label, spaced
+from tandem.ui.kit import PrimaryButton, QuietButton, label, plain_tip, spaced
 from tandem.ui.models_card_parts import Elided
 from tandem.ui.models_state_text import path_text
 from tandem.ui.page import Speaking
@@ -146,7 +146,7 @@ class FoundRow(Speaking):
         self.name = Elided(manager, "body", "text")
         self._file = path_text(found.path.name)
         self.name.set_whole(self._file)
-        self.name.setToolTip(path_text(found.path))
+        self.name.setToolTip(plain_tip(path_text(found.path)))
         self.detail = label(size="small", role="muted", wrap=True)
         self.known = label(size="small", role="good", wrap=True)
         self.notes = label(size="small", role="warn", wrap=True)

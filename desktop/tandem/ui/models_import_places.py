@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from tandem.models.catalog import Catalog, catalog
 from tandem.ui.i18n import size as in_bytes
-from tandem.ui.kit import label, spaced
+from tandem.ui.kit import label, plain_tip, spaced
 from tandem.ui.models_card_parts import Elided
 from tandem.ui.models_import import Sheet
 from tandem.ui.models_state_text import path_text
@@ -41,7 +41,7 @@ class PlaceRow(Speaking):
         self.box.setChecked(self._known is not None)
         self.name = Elided(manager, "body", "text")
         self.name.set_whole(place.name)
-        self.name.setToolTip(path_text(place.path))
+        self.name.setToolTip(plain_tip(path_text(place.path)))
         self.detail = label(size="small", role="muted", wrap=True)
         words = QVBoxLayout()
         spaced(words, manager, "xs")
@@ -67,7 +67,7 @@ class PlaceRow(Speaking):
             known = self.tr("probably {name}").format(name=self._known.size.name)
         parts = (in_bytes(self.place.bytes), owners[self.place.where](), known)
         self.detail.setText(" · ".join(part for part in parts if part))
-        self.box.setAccessibleName(self.tr("Look at {name}").format(name=self.place.name))
+        self.box.setAccessibleName(self.tr("Look at {name}").format(name=self.name.whole))
         self.box.setAccessibleDescription(self.detail.text())
 
 

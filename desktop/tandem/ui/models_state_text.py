@@ -34,6 +34,7 @@ ONLINE: Final[frozenset[Act]] = frozenset({"download", "resume", "start-again"})
 """Actions that need the Hub."""
 
 _CURES: Final[dict[str, Cure]] = {
+    "address": "settings",
     "offline-mode": "settings",
     "unreachable": "settings",
     "proxy": "settings",
@@ -265,5 +266,5 @@ def fitted(text: str) -> str:
 
 
 def path_text(path: str | PurePath) -> str:
-    """A path or name as it can be shown: bytes that are no Unicode become question marks."""
-    return str(path).encode("utf-8", "replace").decode()
+    """A path or name as it can be shown on one line: what is no character, or turns text around, is marked."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in str(path))

@@ -149,14 +149,15 @@ def look(store: Store, paths: Sequence[str], stop: Stop, report: Report) -> Look
 
     found: list[Found] = []
     errors: list[TandemError] = []
-    for path in _files(paths):
+    report(JobProgress(imports.KEY, ()))  # a whole disk takes a while to be looked through, and that can be stopped
+    for path in _files(paths, stop):
         try:
             found.append(imports.look(path, stop, report, store=store))
         except Stopped:
             return Looked(found, tuple(errors), stopped=True)
         except TandemError as error:
             errors.append(error)
-    return Looked(found, tuple(errors))
+    return Looked(found, tuple(errors), stopped=stop.is_set())
 
 
 def take(store: Store, catalog: Catalog, found: Found, how: How, stop: Stop, report: Report) -> Taken | None:
@@ -222,15 +223,18 @@ def remove(store: Store, catalog: Catalog, name: str, in_use: Sequence[str | Non
     return Removed(called, kept=bool(entries) and all(entry.in_place for entry in entries))
 
 
-def _files(paths: Sequence[str]) -> Iterator[Path]:
-    """The files themselves, and the GGUFs in folders, links to other folders not followed."""
+def _files(paths: Sequence[str], stop: Stop) -> Iterator[Path]:
+    """The files themselves, and the GGUFs in folders, links to other folders not followed; until it is stopped."""
     left = _MOST_FILES
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
             continue
         for folder, _, names in os.walk(path):
-            for name in sorted(names):
-                if name.lower().endswith(SUFFIX) and left > 0:
-                    left -= 1
-                    yield Path(folder, name)
+            if stop.is_set():
+                return
+            if not left:
+                break
+            for name in [name for name in sorted(names) if name.lower().endswith(SUFFIX)][:left]:
+                left -= 1
+                yield Path(folder, name)

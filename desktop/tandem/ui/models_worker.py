@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -18,7 +19,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from tandem import paths
 from tandem.errors import TandemError, UsageError
 from tandem.models import catalog as models_catalog
-from tandem.models.catalog import Catalog, CatalogPair
+from tandem.models.catalog import Catalog, CatalogFile, CatalogPair
 from tandem.models.progress import FileProgress, JobProgress, Report
 from tandem.models.state import FileState
 from tandem.settings import PairChoice, Settings
@@ -89,6 +90,7 @@ class Turn:
         self.key: Final = key
         self.fresh: Final = fresh
         self._lock = threading.Lock()
+        self._before: JobProgress | None = None
         self._download: Download | None = None
         self._stop: Literal["", "pause", "keep", "drop"] = ""
         self._limit: tuple[int | None] | None = None
@@ -100,9 +102,14 @@ class Turn:
 
     @property
     def progress(self) -> JobProgress | None:
-        """How far it came; None before it has begun."""
+        """How far it came; None before anybody has looked."""
         with self._lock:
-            return None if self._download is None else self._download.progress
+            return self._before if self._download is None else self._download.progress
+
+    def found(self, before: JobProgress) -> None:
+        """What is here already, in a worker thread."""
+        with self._lock:
+            self._before = before
 
     def pause(self) -> None:
         """Ends it soon; what has come in is kept. Any thread may call it."""
@@ -130,7 +137,7 @@ class Turn:
 
     def _end(self, how: Literal["pause", "keep", "drop"]) -> None:
         with self._lock:
-            self._stop = how
+            self._stop = how if self._stop != "drop" else "drop"  # what was given up is not merely paused after that
             self._pass_on()
 
     def _pass_on(self) -> None:
@@ -193,8 +200,26 @@ class Workshop:
         """The model folder of the settings.
 
         Raises:
-            TandemError: It cannot be made.
+            TandemError: It cannot be made; the one that was chosen is not there, as its disk is not connected.
         """
+        trouble = self.trouble(settings)
+        if trouble is not None:
+            raise trouble
+        return self._folder(settings)
+
+    def trouble(self, settings: Settings) -> TandemError | None:
+        """Why the chosen model folder cannot be used; None where it can, or none was chosen."""
+        from tandem.models.disk import disk_error  # see the module's docstring
+
+        folder = settings.models_folder
+        try:
+            if folder:
+                os.stat(os.path.join(folder, ""))  # noqa: PTH116, PTH118  (a file is no folder)
+        except OSError as error:
+            return disk_error(error, Path(folder or "", "x"))
+        return None
+
+    def _folder(self, settings: Settings) -> Store:
         from tandem.models.store import Store  # see the module's docstring
 
         return Store.chosen(settings, self.catalog())
@@ -237,10 +262,10 @@ class Workshop:
         """Every pair and file as it is now, with the downloads that are under way, wait, or ended early."""
         from tandem.models.overview import overview  # see the module's docstring
 
-        seen = overview(self.store(settings), self.catalog(), jobs[0] if jobs else None)
+        seen = overview(self._folder(settings), self.catalog(), jobs[0] if jobs else None)
         for job in jobs[1:]:
             seen = with_job(seen, job)
-        return seen
+        return seen if self.trouble(settings) is None else msgspec.structs.replace(seen, free=0)
 
     def download(self, settings: Settings, turn: Turn, report: Report) -> JobProgress:
         """Downloads a pair; see `Download.run`."""
@@ -251,6 +276,7 @@ class Workshop:
         pair, store = self.pair(turn.key), self.store(settings)
         if turn.fresh:
             self.drop_parts(settings, turn.key)
+        turn.found(_here(pair, store))
         with Hub(self.network(settings), tokens.find(os.environ)) as hub:
             return turn.run(Download(pair, store, hub, Options.chosen(settings), report))
 
@@ -281,7 +307,7 @@ class Workshop:
 
     def move(self, now: Callable[[], Settings], folder: str, stop: Stop, report: Report) -> models_work.Moved | None:
         """See `models_work.move`."""
-        return models_work.move(self.store(now()), folder, now, stop, report)
+        return models_work.move(self._folder(now()), folder, now, stop, report)
 
     def remove(self, settings: Settings, name: str, in_use: Sequence[str | None]) -> models_work.Removed:
         """See `models_work.remove`."""
@@ -312,6 +338,18 @@ class Workshop:
         from tandem.models import tokens  # see the module's docstring
 
         tokens.forget()
+
+
+def _here(pair: CatalogPair, store: Store) -> JobProgress:
+    """A download before it begins: what is installed, and what is kept of an earlier one."""
+
+    def file(one: CatalogFile) -> FileProgress:
+        entry = store.find(one)
+        if entry is not None:
+            return FileProgress(one.file, FileState.INSTALLED, entry.bytes, entry.bytes)
+        return FileProgress(one.file, FileState.QUEUED, store.part_bytes(one), one.size)
+
+    return JobProgress(pair.key, tuple(map(file, pair.files)))
 
 
 def with_job(seen: Overview, job: JobProgress) -> Overview:
