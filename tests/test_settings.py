@@ -40,6 +40,11 @@ CHANGED = Settings(
     sidebar=False,
     first_run_done=True,
     export_folder="/chats/내보내기",
+    models_folder="/srv/모델",
+    hub_endpoint="https://mirror.example.org",
+    proxy="none",
+    speed_limit=1 << 20,
+    connections=2,
 )
 
 

@@ -18,7 +18,7 @@ from tandem.errors import TandemError
 from tandem.models.progress import FileProgress, JobProgress, Report, Waiting
 from tandem.models.state import FileState
 from tandem.models.stop import Stop, Stopped
-from tandem.terminal_progress import DOWNLOAD, Bar, Lines, attend, duration, figures, percent, size
+from tandem.terminal_progress import DOWNLOAD, Bar, Lines, again, attend, duration, figures, percent, size
 
 PATIENCE_S = 60.0
 TOTAL = 200_000_000
@@ -78,7 +78,7 @@ def test_a_download_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     waiting = JobProgress(
         "e2b",
         (FileProgress("target.gguf", FileState.TRANSFERRING, 30_000_000, TOTAL),),
-        waiting=Waiting("The line to the Hub broke.", 4.0, 2),
+        waiting=Waiting("The line to the Hub broke.", 4.0, 2, 8),
     )
     said = lines(
         JobProgress("e2b", (FileProgress("target.gguf", FileState.RESOLVING),)),
@@ -96,7 +96,7 @@ def test_a_download_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
         "Asking the Hub about target.gguf",
         "Downloading target.gguf: 0 %, 0 bytes of 190.7 MiB, 23.8 MiB/s, 8 s left",
         "Downloading target.gguf: 5 %, 9.5 MiB of 190.7 MiB, 23.8 MiB/s, 8 s left",
-        "Waiting 4 s before try 2: The line to the Hub broke.",
+        "Trying again in 4 s (2 of 8): The line to the Hub broke.",
         "Downloading target.gguf: 15 %, 28.6 MiB of 190.7 MiB, 23.8 MiB/s, 7 s left",
         "Checking target.gguf: 100 %, 190.7 MiB of 190.7 MiB, 23.8 MiB/s, 0 s left",
     ]
@@ -148,10 +148,24 @@ def test_the_bar_says_why_it_waits_and_that_it_ends(monkeypatch: pytest.MonkeyPa
     news = JobProgress(
         "e2b",
         (FileProgress("target.gguf", FileState.TRANSFERRING, 1, TOTAL),),
-        waiting=Waiting("The line to the Hub broke.", 4.0, 2),
+        waiting=Waiting("The line to the Hub broke.", 4.4, 2, 3),
     )
-    assert drawn(news, 80, monkeypatch)[2].startswith("Try 2 in 4 s. The line to the Hub broke.")
+    assert drawn(news, 80, monkeypatch)[2].startswith("Trying again in 4 s (2 of 3): The line to the Hub broke.")
     assert drawn(news, 80, monkeypatch, ending=True)[2].startswith("Pausing…")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tries", "said"),
+    [
+        (75.0, 8, "Trying again in 1 min 15 s (3 of 8)"),
+        (1.0, 8, "Trying again in 1 s (3 of 8)"),
+        (0.9, 8, "Trying again (3 of 8)"),
+        (-1.0, 3, "Trying again (3 of 3)"),
+        (0.0, 0, "Trying again (3)"),
+    ],
+)
+def test_nobody_waits_for_no_seconds(seconds: float, tries: int, said: str) -> None:
+    assert again(Waiting("The line broke.", seconds, 3, tries), seconds) == said
 
 
 # --- the end

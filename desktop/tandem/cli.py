@@ -1,8 +1,9 @@
 """The command `tandem` with arguments, or without a screen: the app's jobs in a terminal.
 
-Exit codes, for scripts: 0 done; 2 wrong use; 3 a model or pair problem, so also "they are not a pair" and a file that
-is not what it should be; 4 the engine died; 5 a file could not be fetched or kept: the network or the disk. A download
-or a check that is stopped by Ctrl-C ends with 130, by a polite kill with 143, as shells count; what it has is kept.
+Exit codes, for scripts: 0 done; 2 wrong use; 3 a model or pair problem, so also "they are not a pair", a pair that is
+not installed, and a file that is not what it should be, here or at the Hub; 4 the engine died; 5 a file could not be
+fetched or kept: the network or the disk. A download or a check that is stopped by Ctrl-C ends with 130, by a polite
+kill with 143, as shells count; what it has is kept.
 Errors are one sentence and a remedy on stderr. Nothing here computes: it reads flags and hands over to `terminal`,
 `terminal_models` and `doctor`; the commands under `tandem models` are in `cli_models`.
 """
@@ -51,7 +52,7 @@ def command(context: click.Context) -> None:
         context.invoke(chat)
 
 
-@command.command()
+@command.command(short_help="Chat with a pair, or get one answer.")
 @click.option("--pair", metavar="demo|KEY", help="The built-in demo (the default), or an installed pair such as e2b.")
 @click.option("--target", type=_FILE, help="The target's GGUF file.")
 @click.option("--drafter", type=_FILE, help="The drafter's GGUF file.")
@@ -88,7 +89,7 @@ def chat(**flags: Any) -> None:
 command.add_command(models)
 
 
-@command.command()
+@command.command(short_help="What this machine and this build can do.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool) -> None:
     """What this machine and this build can do, with a self-test of ten seconds at most."""

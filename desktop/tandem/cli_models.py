@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import click
 
 from tandem import settings, terminal_files, terminal_models
+from tandem.engine.gguf_header import printable
 from tandem.errors import UsageError
 from tandem.models import catalog as catalogs
 from tandem.models.catalog import Catalog, CatalogPair
@@ -39,7 +40,7 @@ _folder = click.option("--dir", "folder", type=_PATH, metavar="DIR", help="The m
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Download, verify, import and remove models.")
 @catalog_option
 @click.pass_context
 def models(context: click.Context, catalog: Path | None) -> None:
@@ -90,15 +91,22 @@ def verify(catalog: Path | None, names: tuple[str, ...], folder: Path | None, as
 
 @models.command("import", short_help="Take over files that are on this disk already.")
 @click.argument("files", nargs=-1, required=True, type=_PATH, metavar="FILE...")
-@click.option("--copy", "how", flag_value="copy", help="A copy of its own in the model folder (the default).")
-@click.option("--link", "how", flag_value="link", help="A hard link: a second name for the same bytes.")
-@click.option("--in-place", "how", flag_value="in-place", help="Use the file where it is.")
+@click.option("--copy", is_flag=True, help="A copy of its own in the model folder (the default).")
+@click.option("--link", is_flag=True, help="A hard link: a second name for the same bytes.")
+@click.option("--in-place", is_flag=True, help="Use the file where it is.")
 @_folder
 @click.pass_obj
-def import_command(catalog: Path | None, files: tuple[Path, ...], how: str | None, folder: Path | None) -> None:
+def import_command(
+    catalog: Path | None, files: tuple[Path, ...], copy: bool, link: bool, in_place: bool, folder: Path | None
+) -> None:
     """Take over GGUF files that are on this disk already, whatever their names."""
+    ways: dict[How, bool] = {"copy": copy, "link": link, "in-place": in_place}
+    wanted = [way for way, given in ways.items() if given]
+    if len(wanted) > 1:
+        given = " and ".join(f"--{way}" for way in wanted)
+        raise UsageError(f"{given} are given together.", "Take one of --copy, --link and --in-place.")
     with _polite():
-        sys.exit(terminal_files.import_files(_models(catalog, folder), files, cast("How | None", how)))
+        sys.exit(terminal_files.import_files(_models(catalog, folder), files, wanted[0] if wanted else None))
 
 
 @models.command(short_help="Delete a pair's files, or single ones.")
@@ -149,6 +157,8 @@ def _models(catalog: Path | None, folder: Path | None) -> Models:
     if found.set_aside is not None:
         print(f"The settings could not be used and were kept as {found.set_aside}.", file=sys.stderr)
     if folder is not None:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{printable(str(folder))} is a file, not a folder.", "Give a folder.")
         return Models(Store(folder, listed), found.settings, given=True, catalog=catalog)
     return Models(Store.chosen(found.settings, listed), found.settings, catalog=catalog)
 

@@ -106,7 +106,7 @@ class Settings(msgspec.Struct, frozen=True):
     sidebar: bool = True
     first_run_done: bool = False
     export_folder: str | None = None
-    models_folder: str | None = None
+    models_folder: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")] | None = None
     hub_endpoint: Annotated[str, msgspec.Meta(max_length=2000)] = ""
     proxy: Annotated[str, msgspec.Meta(max_length=2000)] = ""
     speed_limit: Annotated[int, msgspec.Meta(ge=1 << 10, le=1 << 40)] | None = None

@@ -26,6 +26,7 @@ from tandem.engine.messages import Message, clean
 from tandem.engine.metrics import RunStats
 from tandem.engine.protocol import Done, Generate, Load, Loaded, Pass, Progress, Text
 from tandem.errors import EngineDied, EngineError, TandemError, UsageError
+from tandem.terminal_errors import remedy
 
 with suppress(ImportError):  # gives input() line editing, a history and lines of any length, where there is one
     importlib.import_module("readline")
@@ -139,9 +140,9 @@ def harmless(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def complain(error: TandemError) -> int:
-    """Prints the sentence and the remedy on stderr; returns the exit code."""
-    print(harmless(f"tandem: {error.sentence}\n{error.remedy}"), file=sys.stderr)
+def complain(error: TandemError, other: str = "") -> int:
+    """Prints the sentence and the remedy on stderr; returns the exit code. For `other` see `terminal_errors`."""
+    print(harmless(f"tandem: {error.sentence}\n{remedy(error, other)}"), file=sys.stderr)
     return error.exit_code
 
 

@@ -8,18 +8,24 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
 import click
 
-from tandem.errors import TandemError, UsageError
+from tandem.engine.gguf import GgufFacts, read_facts
+from tandem.engine.pairing import check_pair
+from tandem.errors import ModelError, TandemError, UsageError
 from tandem.models import imports, pair_facts
 from tandem.models.catalog import CatalogFile, CatalogPair
 from tandem.models.imports import Found, How
+from tandem.models.overview import Overview
+from tandem.models.part import PartLock
 from tandem.models.progress import JobProgress, Report
 from tandem.models.records import Installed, Quarantined
+from tandem.models.state import FileState
 from tandem.models.stop import Stop
 from tandem.models.store import Store
 from tandem.settings import Settings
@@ -164,6 +170,34 @@ def _show_pair_of(models: Models, taken: Sequence[Installed]) -> None:
         paper.line(f"They are not a pair. {report.sentence} {report.remedy}", "yellow")
 
 
+def chats(found: Overview) -> dict[str, str]:
+    """How to chat with files that are of no pair of the catalog, by their paths: alone, or with a drafter that fits.
+
+    Only headers are read.
+    """
+    others = [one for one in found.imported if one.state is FileState.INSTALLED and one.path]
+    ours = [one for pair in found.pairs for one in pair.files if one.state is FileState.INSTALLED and one.path]
+    targets = [Path(one.path or "") for one in others if one.role != "drafter"]
+    drafters = [Path(one.path or "") for one in (*others, *ours) if one.role == "drafter"] if targets else []
+    heads = dict[Path, GgufFacts]()
+    for path in (*targets, *drafters):
+        with suppress(ModelError):  # it has changed just now
+            heads[path] = read_facts(path)
+    lines = dict[str, str]()
+    for target in filter(heads.__contains__, targets):
+        fits = [drafter for drafter in drafters if drafter in heads and _are_pair(heads[target], heads[drafter])]
+        lines[str(target)] = spelled("chat", "--target", str(target), *(["--drafter", str(fits[0])] if fits else []))
+    return lines
+
+
+def _are_pair(target: GgufFacts, drafter: GgufFacts) -> bool:
+    try:
+        check_pair(target, drafter)
+    except ModelError:
+        return False
+    return True
+
+
 @dataclass
 class Chosen:
     """What names on a command line mean."""
@@ -209,17 +243,25 @@ def remove_files(models: Models, names: Sequence[str], sure: bool) -> int:
     """Deletes files and parts; of files that are used in place only the entries."""
     store, paper = models.store, Paper()
     found = chosen(store, names)
+    pairs = filter(None, map(store.catalog.pair, names))
+    for file in (*found.parts, *(file for pair in pairs for file in pair.files)):
+        PartLock(store.part(file)).require_free()
     rows = [(one.path.name, 0 if one.in_place else one.bytes) for one in found.entries]
     rows += [(store.part(file).name, store.part_bytes(file)) for file in found.parts]
     rows += [(Path(one.path).name, one.bytes) for one in found.aside]
     if not rows:
         paper.line("Nothing of it is here.")
         return 0
-    if not sure and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
+    if not sure:
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise UsageError(
+                "Nobody can be asked here, so nothing was removed.", "Say --yes to remove it without a question."
+            )
         for name, amount in rows:
             click.echo(one_line(f"{name}  {size(amount)}" if amount else f"{name}  stays where it is"), err=True)
         with interrupts(signal.default_int_handler):
-            sure = click.confirm("Remove this?", err=True)
+            listed = len(found.entries) == len(rows) and all(entry.in_place for entry in found.entries)
+            sure = click.confirm("Take it off the list? The file stays." if listed else "Remove this?", err=True)
         if not sure:
             paper.line("Nothing was removed.")
             return 0

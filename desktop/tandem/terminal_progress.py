@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tandem.engine.gguf_header import printable
-from tandem.models.progress import JobProgress, Report
+from tandem.models.progress import JobProgress, Report, Waiting
 from tandem.models.state import FileState
 from tandem.models.stop import Stopped
 
@@ -239,7 +239,7 @@ class Lines:
         if job.waiting is not None:
             if job.waiting.attempt != self._attempt:
                 self._attempt = job.waiting.attempt
-                self._say(f"Waiting {duration(job.waiting.seconds)} before try {self._attempt}: {job.waiting.sentence}")
+                self._say(f"{again(job.waiting, job.waiting.seconds)}: {job.waiting.sentence}")
             return
         self._attempt = 0
         current = job.current
@@ -334,12 +334,17 @@ class Bar:
             return Text(self._stopping, style="yellow")
         if job.waiting is not None:
             left = job.waiting.seconds - (time.monotonic() - self._came)
-            again = f"Try {job.waiting.attempt} in {duration(left)}. {job.waiting.sentence}"
-            return Text(one_line(again), style="yellow")
+            return Text(one_line(f"{again(job.waiting, left)}: {job.waiting.sentence}"), style="yellow")
         parts = figures(job, self._amounts)[1:]
         while len(parts) > 1 and len(" · ".join(parts)) > width:
             parts.pop(0)
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def again(waiting: Waiting, seconds: float) -> str:
+    """That it is tried again, when, and for which time of how many at most."""
+    count = f"{waiting.attempt} of {waiting.tries}" if waiting.tries else str(waiting.attempt)
+    return f"Trying again in {duration(seconds)} ({count})" if seconds >= 1 else f"Trying again ({count})"
 
 
 def figures(job: JobProgress, amounts: bool = True) -> list[str]:

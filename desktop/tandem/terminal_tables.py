@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -33,7 +33,7 @@ _STATES: Final = {
     FileState.ABSENT: ("not here", "dim"),
     FileState.QUEUED: ("queued", "cyan"),
     FileState.RESOLVING: ("asking the Hub", "cyan"),
-    FileState.TRANSFERRING: ("downloading", "cyan"),
+    FileState.TRANSFERRING: ("being downloaded by another Tandem", "cyan"),  # nothing else runs while it is listed
     FileState.PAUSED: ("paused", "yellow"),
     FileState.FAILED: ("failed", "red"),
     FileState.CHECKING: ("checking", "cyan"),
@@ -43,6 +43,7 @@ _STATES: Final = {
     FileState.MISSING: ("missing", "red"),
     FileState.QUARANTINED: ("set aside", "red"),
 }
+_LEFT: Final = ("changed, not used", "red")  # what set aside is for a file in place, which is not ours to move
 
 
 def print_json(value: Any) -> None:
@@ -79,8 +80,23 @@ class Paper:
         self.write(Text(one_line(text), style=style))
 
 
-def show_overview(found: Overview, catalog: Catalog) -> None:
-    """Every pair of the catalog, other files, what was set aside, and the folder."""
+def overview_json(found: Overview) -> Any:
+    """The same as plain values; a size that nobody knows is null."""
+    plain = builtins(found)
+    for pair in plain["pairs"]:
+        for file in pair["files"]:
+            file["total"] = file["total"] or None
+    return plain
+
+
+def show_overview(found: Overview, catalog: Catalog, chats: Mapping[str, str]) -> None:
+    """Every pair of the catalog, other files, what was set aside, and the folder.
+
+    Args:
+        found: It.
+        catalog: What there is to get.
+        chats: The command line that chats with another file, by its path.
+    """
     paper = Paper()
     _show_pairs(paper, found.pairs, catalog)
     troubled = [pair for pair in found.pairs if pair.sentence]
@@ -92,7 +108,7 @@ def show_overview(found: Overview, catalog: Catalog) -> None:
         paper.line()
         paper.line("Other files", "dim")
         for file in found.imported:
-            _show_file(paper, file)
+            _show_file(paper, file, chats.get(file.path or "", ""))
     if found.quarantined:
         paper.line()
         paper.line("Set aside", "dim")
@@ -108,17 +124,22 @@ def show_pair(report: PairReport) -> None:
     if report.facts and paper.width >= NARROW:
         table = _grid("Fact", "Target", "Drafter", "")
         for fact in report.facts:
-            verdict = Text("same", style="green") if fact.same else Text("differs", style="bold red")
+            verdict = Text("fits", style="green") if fact.fits else Text("does not fit", style="bold red")
             table.add_row(fact.name, fact.target or "—", fact.drafter or "—", verdict)
         paper.write(table)
         paper.line()
     elif report.facts:
         for fact in report.facts:
             paper.line(fact.name)
-            said = f"same: {fact.target}" if fact.same else f"differs: {fact.target or '—'} and {fact.drafter or '—'}"
-            paper.line(f"  {said}", "dim" if fact.same else "bold red")
+            both = fact.target if fact.target == fact.drafter else f"{fact.target or '—'} and {fact.drafter or '—'}"
+            if not fact.fits:
+                paper.line(f"  does not fit: {both}", "bold red")
+                continue
+            said = f"  fits: {both}"
+            paper.line(said if len(said) <= paper.width else f"  fits: {fact.target}", "dim")
         paper.line()
-    paper.line("They are a pair." if report.is_pair else "They are not a pair.", "bold")
+    if report.facts:  # else a file is not there, or is none that can be judged: the error says so
+        paper.line("They are a pair." if report.is_pair else "They are not a pair.", "bold")
     for note in report.notes:
         paper.line(f"Note: {note}")
 
@@ -128,7 +149,8 @@ def show_checked(checked: Sequence[Checked]) -> None:
     paper = Paper()
     table = _grid()
     for one in checked:
-        word, style = ("right", "green") if one.good else _STATES[one.state]
+        left = one.state is FileState.QUARANTINED and one.moved_to is None
+        word, style = ("right", "green") if one.good else _LEFT if left else _STATES[one.state]
         table.add_row(Text(word, style=style), size(one.bytes), one_line(one.name))
     paper.write(table)
     good, everything = sum(one.good for one in checked), len(checked)
@@ -171,9 +193,9 @@ def _show_pairs(paper: Paper, pairs: Sequence[PairView], catalog: Catalog) -> No
         pair = catalog.pair(view.key)
         assert pair is not None
         word, style = _STATES[view.state]
-        if view.state is FileState.PAUSED:
+        if view.state in {FileState.PAUSED, FileState.TRANSFERRING} and all(file.total for file in view.files):
             word = f"{word}, {share(view)} %"
-        amount = size(sum(file.total for file in view.files))
+        amount = _size(view)
         model = f"{catalog.size_of(pair).name}, {pair.quantisation}"
         if narrow:
             paper.write(Text.assemble((view.key, "bold"), ": ", (word, style), f", {amount}"))
@@ -185,15 +207,27 @@ def _show_pairs(paper: Paper, pairs: Sequence[PairView], catalog: Catalog) -> No
         paper.write(table)
 
 
-def _show_file(paper: Paper, file: FileView) -> None:
-    word, style = _STATES[file.state]
+def _size(view: PairView) -> str:
+    """The size of a pair, as far as it is known."""
+    known = [file.total for file in view.files if file.total]
+    if not known:
+        return "unknown"
+    return size(sum(known)) if len(known) == len(view.files) else f"> {size(sum(known))}"
+
+
+def _show_file(paper: Paper, file: FileView, chat: str) -> None:
+    word, style = _LEFT if file.in_place and file.state is FileState.QUARANTINED else _STATES[file.state]
     kind = ", ".join(part for part in (file.role, file.architecture, file.quantisation) if part)
     where = "used in place" if file.in_place else ""
     licence = file.licence or "licence unknown"
     head = Text.assemble((one_line(file.name), "bold"), ": ", (word, style), f", {size(file.total)}")
     paper.write(head)
     paper.line("  " + ", ".join(part for part in (kind, licence, where) if part), "dim")
+    if file.path:
+        paper.line(f"  {file.path}", "dim")
     _show_problem(paper, file.sentence, file.remedy)
+    if chat:
+        paper.line(f"  Chat with it: {chat}")
 
 
 def _show_quarantined(paper: Paper, one: Quarantined) -> None:

@@ -65,17 +65,17 @@
 <context>
     <name>FileWork</name>
     <message numerus="yes">
-        <source>The check was stopped; %n file(s) were as they should be.</source>
+        <source>The check was stopped; %n file(s) were found intact.</source>
         <translation>
-            <numerusform>The check was stopped; %n file was as they should be.</numerusform>
-            <numerusform>The check was stopped; %n files were as they should be.</numerusform>
+            <numerusform>The check was stopped; %n file was found intact.</numerusform>
+            <numerusform>The check was stopped; %n files were found intact.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n file(s) checked: all are as they should be.</source>
+        <source>%n file(s) checked: no fault found.</source>
         <translation>
-            <numerusform>%n file checked: it is as it should be.</numerusform>
-            <numerusform>%n files checked: all are as they should be.</numerusform>
+            <numerusform>%n file checked: no fault found.</numerusform>
+            <numerusform>%n files checked: no fault found.</numerusform>
         </translation>
     </message>
 </context>
@@ -102,10 +102,10 @@
 <context>
     <name>ModelsKeeper</name>
     <message numerus="yes">
-        <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
+        <source>%n model file(s) are missing or changed since the last check: {names}.</source>
         <translation>
-            <numerusform>%n model file is gone or not as it was when it was checked: {names}.</numerusform>
-            <numerusform>%n model files are gone or not as they were when they were checked: {names}.</numerusform>
+            <numerusform>%n model file is missing or changed since the last check: {names}.</numerusform>
+            <numerusform>%n model files are missing or changed since the last check: {names}.</numerusform>
         </translation>
     </message>
 </context>

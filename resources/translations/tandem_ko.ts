@@ -111,10 +111,6 @@
         <translation>처음부터 다시 받기</translation>
     </message>
     <message>
-        <source>Remove what has come in…</source>
-        <translation>받은 부분 제거…</translation>
-    </message>
-    <message>
         <source>Verify files</source>
         <translation>파일 검증</translation>
     </message>
@@ -139,15 +135,15 @@
         <translation>{name} 다운로드를 취소할까요?</translation>
     </message>
     <message>
-        <source>{size} have come in. If they are kept, the next download goes on from there.</source>
+        <source>{size} here so far. If this is kept, the next download goes on from there.</source>
         <translation>지금까지 {size} 받았습니다. 보관하면 다음에 다운로드할 때 이어서 받습니다.</translation>
     </message>
     <message>
-        <source>Cancel, keep them</source>
+        <source>Cancel, keep it</source>
         <translation>취소하고 보관</translation>
     </message>
     <message>
-        <source>Cancel, remove them</source>
+        <source>Cancel, remove it</source>
         <translation>취소하고 제거</translation>
     </message>
     <message>
@@ -155,19 +151,11 @@
         <translation>계속 다운로드</translation>
     </message>
     <message>
-        <source>Remove what has come in of {name}?</source>
-        <translation>지금까지 받은 {name} 파일을 제거할까요?</translation>
-    </message>
-    <message>
-        <source>{size} become free. The next download begins with the first byte.</source>
-        <translation>{size} 공간이 확보됩니다. 다음에는 처음부터 다시 다운로드합니다.</translation>
-    </message>
-    <message>
         <source>Remove {name} from this machine?</source>
         <translation>이 컴퓨터에서 {name} 모델을 제거할까요?</translation>
     </message>
     <message>
-        <source>{size} become free. It can be downloaded again at any time.</source>
+        <source>This frees {size}. It can be downloaded again at any time.</source>
         <translation>{size} 공간이 확보됩니다. 언제든지 다시 다운로드할 수 있습니다.</translation>
     </message>
     <message>
@@ -185,6 +173,14 @@
     <message>
         <source>Copied</source>
         <translation>복사됨</translation>
+    </message>
+    <message>
+        <source>Cancel the download</source>
+        <translation>다운로드 취소</translation>
+    </message>
+    <message>
+        <source>Not now</source>
+        <translation>나중에</translation>
     </message>
 </context>
 <context>
@@ -1970,8 +1966,8 @@
         <translation>요청이 너무 많아 {host}에서 {wait} 기다려 달라고 합니다.</translation>
     </message>
     <message>
-        <source>Wait, then press Resume; signing in to the Hub raises the limit.</source>
-        <translation>기다린 뒤 ‘이어받기’를 누르세요. 허브에 로그인하면 요청 한도가 늘어납니다.</translation>
+        <source>Wait, then try again; signing in to the Hub raises the limit.</source>
+        <translation>기다린 뒤 다시 시도하세요. 허브에 로그인하면 요청 한도가 늘어납니다.</translation>
     </message>
     <message>
         <source>{host} gives no sha256 for {file}, so that it cannot be checked.</source>
@@ -1986,7 +1982,7 @@
         <translation>이 시스템에서 {host} 인증서를 신뢰하지 않습니다.</translation>
     </message>
     <message>
-        <source>Check this computer&apos;s clock; the certificate of a proxy that reads along must be in the system&apos;s store.</source>
+        <source>Check this computer&apos;s clock; a proxy that inspects traffic needs its certificate in the system&apos;s store.</source>
         <translation>이 컴퓨터의 시계가 맞는지 확인하세요. 통신 내용을 검사하는 프록시를 쓴다면 그 인증서가 시스템 인증서 저장소에 있어야 합니다.</translation>
     </message>
     <message>
@@ -2066,8 +2062,8 @@
         <translation>인터넷 연결을 확인하세요. 허브가 차단된 곳이라면 설정에서 미러나 프록시를 지정하세요.</translation>
     </message>
     <message>
-        <source>Press Resume to try again; what came in so far is kept.</source>
-        <translation>‘이어받기’를 누르면 다시 시도합니다. 지금까지 받은 내용은 그대로 있습니다.</translation>
+        <source>Try again; what came in so far is kept.</source>
+        <translation>다시 시도하세요. 지금까지 받은 내용은 그대로 있습니다.</translation>
     </message>
     <message>
         <source>Choose the other source of this model, or update Tandem.</source>
@@ -2134,8 +2130,8 @@
         <translation>이 계정으로는 {host}에서 {thing} 항목을 받을 수 없습니다.</translation>
     </message>
     <message>
-        <source>Ask for access on its page at {address}, then press Resume.</source>
-        <translation>{address} 페이지에서 접근 권한을 요청한 뒤 ‘이어받기’를 누르세요.</translation>
+        <source>Ask for access on its page at {address}, then try again.</source>
+        <translation>{address} 페이지에서 접근 권한을 요청한 뒤 다시 시도하세요.</translation>
     </message>
     <message>
         <source>{host} gives {thing} only to people who asked for access.</source>
@@ -2218,12 +2214,8 @@
         <translation>{folder} 폴더가 있는 디스크가 가득 찼습니다.</translation>
     </message>
     <message>
-        <source>Make room on that disk, then press Resume.</source>
-        <translation>디스크 공간을 확보한 뒤 ‘이어받기’를 누르세요.</translation>
-    </message>
-    <message>
-        <source>The disk of {folder} has {free} bytes free, and {needed} are needed.</source>
-        <translation>{folder} 폴더가 있는 디스크에 {free}바이트가 남아 있지만 {needed}바이트가 필요합니다.</translation>
+        <source>Make room on that disk, then go on.</source>
+        <translation>디스크 공간을 확보한 뒤 계속하세요.</translation>
     </message>
     <message>
         <source>Make room on that disk, or choose a model folder on another one in the settings.</source>
@@ -2338,8 +2330,8 @@
         <translation>{name} 파일의 내용이 올바르지 않아 올바른 파일로 바꾸었습니다.</translation>
     </message>
     <message>
-        <source>Remove it if you do not need it.</source>
-        <translation>따로 보관한 이 파일이 필요 없으면 제거하세요.</translation>
+        <source>Remove the set-aside file if you do not need it.</source>
+        <translation>따로 보관한 파일이 필요 없으면 제거하세요.</translation>
     </message>
     <message>
         <source>{name} is no longer in {folder}.</source>
@@ -2364,10 +2356,6 @@
     <message>
         <source>Verify the file: if it is still the right one, it can be used again.</source>
         <translation>파일을 검증하세요. 여전히 올바른 파일이면 다시 사용할 수 있습니다.</translation>
-    </message>
-    <message>
-        <source>{name} is not the file that it was when it was added; it is used where it is, and was not moved.</source>
-        <translation>{name} 파일이 추가했을 때와 다릅니다. 원래 위치에서 사용하는 파일이라 옮기지 않았습니다.</translation>
     </message>
     <message>
         <source>Remove it from the list, then get it again.</source>
@@ -2444,6 +2432,30 @@
     <message>
         <source>{seconds} seconds</source>
         <translation>{seconds}초</translation>
+    </message>
+    <message>
+        <source>The disk of {folder} has {free} free, and {needed} are needed.</source>
+        <translation>{folder} 폴더가 있는 디스크에 {free} 남아 있지만 {needed} 필요합니다.</translation>
+    </message>
+    <message>
+        <source>In {folder}, something else has the name {name}.</source>
+        <translation>{folder} 폴더에 {name} 이름을 쓰는 다른 항목이 있습니다.</translation>
+    </message>
+    <message>
+        <source>Move it out of the way, then try again.</source>
+        <translation>그 항목을 다른 곳으로 옮긴 뒤 다시 시도하세요.</translation>
+    </message>
+    <message>
+        <source>{folder} is a folder of the old model folder, by another name.</source>
+        <translation>{folder} 폴더는 기존 모델 폴더 안의 폴더를 다른 이름으로 가리킵니다.</translation>
+    </message>
+    <message>
+        <source>{name} in the model folder is not finished.</source>
+        <translation>모델 폴더의 {name} 파일이 아직 완성되지 않았습니다.</translation>
+    </message>
+    <message>
+        <source>{name} is not the file it was when it was added. It was left where it is and is not used.</source>
+        <translation>{name} 파일이 추가했을 때와 다릅니다. 파일은 그대로 두었으며 사용하지 않습니다.</translation>
     </message>
 </context>
 <context>
@@ -2638,13 +2650,13 @@
 <context>
     <name>FileWork</name>
     <message numerus="yes">
-        <source>The check was stopped; %n file(s) were as they should be.</source>
+        <source>The check was stopped; %n file(s) were found intact.</source>
         <translation>
             <numerusform>검증을 중지했습니다. 파일 %n개는 이상이 없었습니다.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n file(s) checked: all are as they should be.</source>
+        <source>%n file(s) checked: no fault found.</source>
         <translation>
             <numerusform>파일 %n개를 검증했습니다. 모두 이상이 없습니다.</numerusform>
         </translation>
@@ -2740,16 +2752,28 @@
         <translation>메모리 약 {needed} 필요(추정치)</translation>
     </message>
     <message>
-        <source>Needs about {needed} (an estimate). {free} of {total} are free.</source>
-        <translation>약 {needed} 필요(추정치). 전체 {total} 중 {free} 사용 가능.</translation>
-    </message>
-    <message>
         <source>Needs more than {needed} of memory.</source>
         <translation>{needed}보다 많은 메모리 필요</translation>
     </message>
     <message>
-        <source>Needs more than {needed}: the chat itself is not counted. {free} of {total} are free.</source>
-        <translation>{needed}보다 많이 필요(대화용 메모리 제외). 전체 {total} 중 {free} 사용 가능.</translation>
+        <source>Probably fits</source>
+        <translation>실행 가능할 것으로 보임</translation>
+    </message>
+    <message>
+        <source>About {needed} needed · {free} of {total} free</source>
+        <translation>약 {needed} 필요 · {total} 중 {free} 여유</translation>
+    </message>
+    <message>
+        <source>More than {needed} needed · {free} of {total} free</source>
+        <translation>{needed}보다 많이 필요 · {total} 중 {free} 여유</translation>
+    </message>
+    <message>
+        <source>An estimate, for a chat of usual length.</source>
+        <translation>보통 길이의 대화를 기준으로 한 추정치입니다.</translation>
+    </message>
+    <message>
+        <source>An estimate, without the memory of the chat itself.</source>
+        <translation>대화용 메모리를 제외한 추정치입니다.</translation>
     </message>
 </context>
 <context>
@@ -2908,11 +2932,11 @@
         <translation>파일 가져오기</translation>
     </message>
     <message>
-        <source>What they are was read from their contents, whatever their names say.</source>
-        <translation>파일 이름과 상관없이 내용을 읽어 어떤 파일인지 확인했습니다.</translation>
+        <source>What each file is was read from its contents, not from its name.</source>
+        <translation>각 파일의 종류는 이름이 아니라 내용을 읽어 확인했습니다.</translation>
     </message>
     <message>
-        <source>How?</source>
+        <source>How to import</source>
         <translation>가져오는 방법</translation>
     </message>
     <message>
@@ -2994,7 +3018,7 @@
         <translation>Tandem 목록에서만 제거합니다. 파일은 원래 위치에 그대로 있습니다.</translation>
     </message>
     <message>
-        <source>{size} become free.</source>
+        <source>This frees {size}.</source>
         <translation>{size} 공간이 확보됩니다.</translation>
     </message>
 </context>
@@ -3187,6 +3211,10 @@
         <source>The largest: the best answers, slow without a graphics card.</source>
         <translation>가장 큰 모델입니다. 답변이 가장 좋지만 그래픽 카드가 없으면 느립니다.</translation>
     </message>
+    <message>
+        <source>The drafter&apos;s hash is taken from the Hub at the first download.</source>
+        <translation>드래프터의 해시 값은 처음 다운로드할 때 허브에서 가져옵니다.</translation>
+    </message>
 </context>
 <context>
     <name>ModelStates</name>
@@ -3209,10 +3237,6 @@
     <message>
         <source>Paused</source>
         <translation>일시 중지됨</translation>
-    </message>
-    <message>
-        <source>Failed</source>
-        <translation>실패</translation>
     </message>
     <message>
         <source>Checking</source>
@@ -3306,6 +3330,18 @@
         <source>{why} Try {attempt} begins in {seconds} s.</source>
         <translation>{why} {seconds}초 뒤에 {attempt}번째 시도를 시작합니다.</translation>
     </message>
+    <message>
+        <source>Could not be downloaded</source>
+        <translation>다운로드하지 못함</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>다시 시도</translation>
+    </message>
+    <message>
+        <source>{source} · drafter: {owner}</source>
+        <translation>{source} · 드래프터: {owner}</translation>
+    </message>
 </context>
 <context>
     <name>ModelsKeeper</name>
@@ -3346,9 +3382,9 @@
         <translation>로그인 토큰을 시스템 키링에서 제거했습니다.</translation>
     </message>
     <message numerus="yes">
-        <source>%n model file(s) are gone or not as they were when they were checked: {names}.</source>
+        <source>%n model file(s) are missing or changed since the last check: {names}.</source>
         <translation>
-            <numerusform>모델 파일 %n개가 없거나 확인했을 때와 다릅니다: {names}.</numerusform>
+            <numerusform>모델 파일 %n개가 없거나 마지막 확인 이후 바뀌었습니다: {names}.</numerusform>
         </translation>
     </message>
     <message>
@@ -3398,7 +3434,7 @@
         <translation>모델 폴더</translation>
     </message>
     <message>
-        <source>Another folder takes all model files with it, also on another drive.</source>
+        <source>Choosing another folder moves all model files there, also to another drive.</source>
         <translation>폴더를 바꾸면 모든 모델 파일을 새 폴더로 옮깁니다. 다른 드라이브도 됩니다.</translation>
     </message>
     <message>
@@ -3438,8 +3474,8 @@
         <translation>프록시</translation>
     </message>
     <message>
-        <source>Automatic goes by the environment (HTTPS_PROXY).</source>
-        <translation>‘자동’은 환경 변수(HTTPS_PROXY)를 따릅니다.</translation>
+        <source>Automatic takes the system&apos;s proxy or HTTPS_PROXY.</source>
+        <translation>‘자동’은 시스템 프록시나 HTTPS_PROXY를 사용합니다.</translation>
     </message>
     <message>
         <source>Address of the proxy</source>
@@ -3458,8 +3494,8 @@
         <translation>속도 제한</translation>
     </message>
     <message>
-        <source>Most that a download takes of the line.</source>
-        <translation>다운로드가 사용할 수 있는 최대 속도입니다.</translation>
+        <source>The most that a download may use of your connection.</source>
+        <translation>다운로드가 사용할 수 있는 최대 연결 속도입니다.</translation>
     </message>
     <message>
         <source>Connections</source>
@@ -3538,7 +3574,7 @@
         <translation>허브 로그인 명령으로 저장한 토큰을 사용합니다.</translation>
     </message>
     <message>
-        <source>None, and Gemma 4 needs none. It raises the Hub&apos;s limits, and goes to the Hub alone.</source>
+        <source>No token, and Gemma 4 needs none. A token raises the Hub&apos;s limits, and goes to the Hub alone.</source>
         <translation>토큰이 없으며, Gemma 4에는 필요하지 않습니다. 토큰이 있으면 허브의 요청 한도가 늘어납니다. 토큰은 허브에만 보냅니다.</translation>
     </message>
     <message>
@@ -3586,7 +3622,7 @@
         <translation>환경 변수 {variable}</translation>
     </message>
     <message>
-        <source>This is no address; it is not used. One begins with {scheme}.</source>
+        <source>This is not an address, so it is not used. An address begins with {scheme}.</source>
         <translation>올바른 주소가 아니어서 사용하지 않습니다. 주소 앞부분은 {scheme} 형식이어야 합니다.</translation>
     </message>
 </context>
@@ -3833,7 +3869,7 @@
         <translation>Tandem이 살펴볼 파일을 선택하세요. 몇 GiB 크기의 파일을 읽는 데는 몇 초가 걸립니다.</translation>
     </message>
     <message>
-        <source>None was found in the Hub&apos;s cache, LM Studio, Ollama, llama.cpp or the downloads. Files elsewhere can be dropped on the page Models.</source>
+        <source>None was found in the Hub&apos;s cache, LM Studio, Ollama, llama.cpp or your Downloads folder. Files elsewhere can be dropped on the page Models.</source>
         <translation>허브 캐시, LM Studio, Ollama, llama.cpp, 다운로드 폴더에서 파일을 찾지 못했습니다. 다른 곳에 있는 파일은 ‘모델’ 페이지로 끌어다 놓으세요.</translation>
     </message>
     <message>
@@ -3891,16 +3927,16 @@
         <translation>오프라인 모드가 켜져 있어 Tandem은 네트워크에 연결하지 않습니다.</translation>
     </message>
     <message>
-        <source>When you press Download, Resume or Start again.</source>
-        <translation>‘다운로드’, ‘이어받기’, ‘다시 받기’를 누를 때</translation>
+        <source>When you press Download, Resume, Try again or Start again.</source>
+        <translation>‘다운로드’, ‘이어받기’, ‘다시 시도’, ‘다시 받기’를 누를 때</translation>
     </message>
     <message>
         <source>The names of repository and file. Your token, if you have one.</source>
         <translation>저장소 이름과 파일 이름. 로그인 토큰이 있으면 토큰도 보냅니다.</translation>
     </message>
     <message>
-        <source>hosts that it names</source>
-        <translation>위 호스트가 알려 주는 호스트</translation>
+        <source>storage hosts that the Hub names</source>
+        <translation>허브가 알려 주는 저장소 호스트</translation>
     </message>
     <message>
         <source>During a download.</source>
@@ -3948,7 +3984,7 @@
         <translation>{day} 따로 보관</translation>
     </message>
     <message>
-        <source>{size} become free. The file cannot be brought back.</source>
+        <source>This frees {size}. The file cannot be brought back.</source>
         <translation>{size} 공간이 확보됩니다. 파일은 되돌릴 수 없습니다.</translation>
     </message>
 </context>
@@ -4300,6 +4336,10 @@
         <source>Download {name} ({size})</source>
         <translation>{name} 다운로드({size})</translation>
     </message>
+    <message>
+        <source>Download Gemma 4</source>
+        <translation>Gemma 4 다운로드</translation>
+    </message>
 </context>
 <context>
     <name>Transcript</name>
@@ -4547,6 +4587,22 @@
     <message>
         <source>Download this one</source>
         <translation>이 모델 다운로드</translation>
+    </message>
+    <message>
+        <source>Open settings</source>
+        <translation>설정 열기</translation>
+    </message>
+    <message>
+        <source>{variable} is set: Tandem opens no connection and downloads nothing.</source>
+        <translation>환경 변수 {variable} 설정에 따라 Tandem은 네트워크에 연결하지 않으며 아무것도 다운로드하지 않습니다.</translation>
+    </message>
+    <message>
+        <source>Use {name}</source>
+        <translation>{name} 사용</translation>
+    </message>
+    <message>
+        <source>Download Gemma 4</source>
+        <translation>Gemma 4 다운로드</translation>
     </message>
 </context>
 </TS>

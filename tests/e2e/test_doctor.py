@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import tandem
-from support.command import tandem_run
+from support.command import environment, tandem_run
 
 
 def test_doctor_says_what_works() -> None:
@@ -29,6 +31,14 @@ def test_doctor_for_scripts() -> None:
     assert (test["same_text"], test["drafter"], test["drafter_problem"]) == (True, "on", None)
     assert test["runs"]["3"]["tokens_per_pass"] > 3
     assert test["runs"]["off"]["tokens_per_pass"] == 1
+
+
+@pytest.mark.parametrize("of", [[], ["models"]], ids=str)
+def test_the_list_of_commands_has_no_line_that_is_cut(of: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("support.command.environment", lambda: {**environment(), "COLUMNS": "80"})
+    shown = tandem_run(*of, "--help").out.partition("Commands:\n")[2]
+    assert shown.count("\n") >= 3
+    assert "..." not in shown
 
 
 def test_the_command_names_its_version_and_its_help() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from support.catalogs import write_catalog
 from support.command import environment, in_terminal, tandem_run
 from support.model_command import Shell
 from support.modelfiles import drafter_bytes, flip, llama_bytes, target_bytes
+from support.shelf import catalog as small_catalog
 from support.shelf import content, put
 from tandem import paths, settings
-from tandem.models.catalog import catalog
+from tandem.models.catalog import Catalog, CatalogPair, catalog
 from tandem.models.records import Installed, now
 from tandem.settings import Settings
 
@@ -69,6 +73,53 @@ def test_what_was_left_by_a_run_that_was_killed_is_listed_as_paused(shell: Shell
     share = part.stat().st_size * 100 // pair.size
     assert f"paused, {share} %" in shell.models("list").out
     assert shell.models("list", "--json").json["pairs"][0]["state"] == "paused"
+
+
+def test_a_size_that_nobody_knows(shell: Shell, tmp_path: Path) -> None:
+    two, four = small_catalog().sizes
+
+    def without(pair: CatalogPair, *roles: str) -> CatalogPair:
+        files = {file.role: msgspec.structs.replace(file, bytes=None) for file in pair.files if file.role in roles}
+        return msgspec.structs.replace(pair, **files)
+
+    sizes = (
+        msgspec.structs.replace(two, pairs=(without(two.default, "drafter"),)),
+        msgspec.structs.replace(four, pairs=(without(four.default, "target", "drafter"),)),
+    )
+    known = write_catalog(tmp_path / "unknown.toml", Catalog(1, sizes))
+    part = shell.store.part(two.default.target)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"GGUF")
+    rows = shell.tandem("models", "--catalog", known, "list").out.splitlines()
+    assert re.match(r"e2b +paused +> 5\.5 MiB +Tiny", rows[1])
+    assert re.match(r"e4b +not here +unknown +Tiny", rows[2])
+    pairs = shell.tandem("models", "--catalog", known, "list", "--json").json["pairs"]
+    assert [file["total"] for pair in pairs for file in pair["files"]] == [two.default.target.bytes, None, None, None]
+
+
+def test_other_files_are_listed_with_their_paths_and_how_to_chat_with_them(shell: Shell, tmp_path: Path) -> None:
+    for name, data in (("t.gguf", target_bytes()), ("d.gguf", drafter_bytes()), ("l.gguf", llama_bytes())):
+        (tmp_path / name).write_bytes(data)
+    shell.models("import", "--in-place", tmp_path / "t.gguf", tmp_path / "l.gguf")
+    listed = shell.models("list").out.splitlines()
+    assert f"  {tmp_path / 't.gguf'}" in listed
+    assert f"  Chat with it: tandem chat --target {tmp_path / 't.gguf'}" in listed
+    assert f"  Chat with it: tandem chat --target {tmp_path / 'l.gguf'}" in listed
+    shell.models("import", "--in-place", tmp_path / "d.gguf")
+    listed = shell.models("list").out.splitlines()
+    line = f"tandem chat --target {tmp_path / 't.gguf'} --drafter {tmp_path / 'd.gguf'}"
+    assert [row for row in listed if "Chat with it" in row] == [
+        f"  Chat with it: {line}",
+        f"  Chat with it: tandem chat --target {tmp_path / 'l.gguf'}",
+    ]
+
+
+def test_a_file_is_no_model_folder(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_text("# Tandem\n")
+    found = shell.models("list", "--dir", file)
+    assert (found.code, found.out) == (2, "")
+    assert found.complaint() == f"tandem: {file} is a file, not a folder.\nGive a folder.\n"
 
 
 @pytest.mark.parametrize("name", ["모델", "Загрузки", "田中", "🚲"])
@@ -162,6 +213,30 @@ def test_ctrl_c_stops_a_check_and_leaves_the_file_as_it_was(shell: Shell, tmp_pa
 def test_nothing_to_verify_is_no_error(shell: Shell) -> None:
     found = shell.models("verify")
     assert (found.code, found.out) == (0, "There is no installed file to verify.\n")
+    named = shell.models("verify", "e2b")
+    assert (named.code, named.out) == (3, "")
+    assert named.complaint().startswith("tandem: The pair e2b is not installed.\n")
+    put(shell.store, "e4b")
+    assert shell.models("verify", "e4b", "e2b").code == 3
+    assert shell.models("verify", "e4b").code == 0
+
+
+def test_a_file_in_place_that_has_changed_is_left_there_and_not_used(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "mine.gguf"
+    file.write_bytes(target_bytes())
+    shell.models("import", "--in-place", file)
+    flip(file)
+    os.utime(file)
+    said = "mine.gguf is not the file it was when it was added. It was left where it is and is not used."
+    found = shell.models("verify")
+    assert found.code == 3
+    assert f"tandem: {said}" in found.err
+    assert found.out.startswith("changed, not used ")
+    listed = shell.models("list").out
+    assert "mine.gguf: changed, not used, " in listed
+    assert said in listed
+    assert "Chat with it" not in listed
+    assert file.exists()
 
 
 # --- import
@@ -195,6 +270,15 @@ def test_how_a_file_is_taken(flag: str, said: str, shell: Shell, tmp_path: Path)
     (entry,) = shell.store.installed()
     assert entry.in_place == (flag == "--in-place")
     assert entry.path.samefile(file) == (flag != "--copy")
+
+
+def test_a_file_is_taken_in_one_way(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "t.gguf"
+    file.write_bytes(target_bytes())
+    found = shell.models("import", "--copy", "--link", file)
+    assert (found.code, found.out) == (2, "")
+    assert found.complaint().splitlines()[1] == "Take one of --copy, --link and --in-place."
+    assert shell.store.installed() == ()
 
 
 def test_a_pair_from_elsewhere_is_told_as_one(shell: Shell, tmp_path: Path) -> None:
@@ -237,54 +321,7 @@ def test_import_asks_once_at_a_terminal(answer: str, said: str, tmp_path: Path) 
     assert outcome.out.count(f", {said}") == 2 if said else "They are a pair" not in outcome.out
 
 
-# --- remove
-
-
-def test_remove_takes_a_pair_and_its_parts(shell: Shell) -> None:
-    target, drafter = put(shell.store, "e2b")
-    other = shell.store.part(shell.pair("e4b").target)
-    other.parent.mkdir(parents=True)
-    other.write_bytes(b"GGUF")
-    found = shell.models("remove", "e2b", "e4b")
-    assert found.code == 0
-    assert not target.exists()
-    assert not drafter.exists()
-    assert not other.exists()
-    assert f"{target.name}: removed, 5.5 MiB" in found.out
-    assert f"{other.name}: removed, 4 bytes" in found.out
-    assert shell.models("remove", "e2b").out == "Nothing of it is here.\n"
-
-
-def test_remove_leaves_a_file_in_place_where_it_is(shell: Shell, tmp_path: Path) -> None:
-    file = tmp_path / "mine.gguf"
-    file.write_bytes(target_bytes())
-    shell.models("import", "--in-place", file)
-    found = shell.models("remove", "mine.gguf")
-    assert (found.code, found.out) == (0, "mine.gguf: taken off the list; the file stays\n")
-    assert file.exists()
-    assert shell.store.installed() == ()
-
-
-def test_remove_takes_what_was_set_aside_by_its_name(shell: Shell) -> None:
-    target, _ = put(shell.store, "e2b")
-    flip(target)
-    shell.models("verify")
-    (aside,) = shell.store.quarantined()
-    assert shell.models("remove", Path(aside.path).name).code == 0
-    assert shell.store.quarantined() == ()
-
-
-def test_remove_asks_at_a_terminal(tmp_path: Path) -> None:
-    shell = Shell.at(tmp_path)
-    target, _ = put(shell.store, "e2b")
-    for answer, there in (("n\n", True), ("\x03", True), ("y\n", False)):
-        with in_terminal("models", "--catalog", shell.catalog, "remove", "e2b") as run:
-            run.wait_for(r"Remove this\? \[y/N\]: ")
-            run.wait_until_it_reads()
-            run.type(answer)
-            outcome = run.end()
-        assert outcome.code == (130 if answer == "\x03" else 0)
-        assert target.exists() == there
+# --- wrong use
 
 
 @pytest.mark.parametrize(
@@ -315,6 +352,18 @@ def test_a_chat_with_an_installed_pair(shell: Shell) -> None:
     changed = shell.tandem(*line)
     assert changed.code == 3
     assert target.name in changed.complaint()
+
+
+def test_a_chat_with_a_pair_whose_list_was_made_anew(shell: Shell) -> None:
+    target, _drafter = put(shell.store, "e2b")
+    shell.store.index.path.write_text("[")
+    said = shell.tandem("chat", "--catalog", shell.catalog, "--pair", "e2b", "--prompt", "x")
+    assert said.code == 3
+    assert said.complaint() == (
+        f"tandem: {target.name} has not been verified yet.\nVerify it: tandem models verify e2b.\n"
+    )
+    assert shell.models("verify", "e2b").code == 0
+    assert shell.store.pair_paths(shell.pair()) is not None
 
 
 def test_a_chat_with_a_pair_that_is_not_installed_says_how_to_get_it(shell: Shell) -> None:

@@ -13,15 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from support.catalogs import write_catalog
 from support.command import command, environment, eventually, in_terminal, started, tandem_run, watched
 from support.hub import FakeHub, dead_port
 from support.hub_faults import Kind
 from support.model_command import Shell
+from support.shelf import catalog as small_catalog
 from support.shelf import content, fill, put
 from tandem import paths, settings
 from tandem.models import network
+from tandem.models.catalog import Catalog
 from tandem.models.store import Store
 from tandem.settings import Settings
 
@@ -138,29 +142,33 @@ def test_where_the_endpoint_comes_from(hub: FakeHub, shell: Shell, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "where", "words"),
+    ("kind", "where", "code", "words", "remedied"),
     [
-        ("no-repo", "info", ["tiny/e2b"]),
-        ("gated", "resolve", ["tiny/e2b"]),
-        ("portal", "info", ["127.0.0.1"]),
-        ("wrong-linked-etag", "resolve", ["tiny-e2b-target.gguf"]),
-        ("wrong-bytes", "storage", ["tiny-e2b-target.gguf", "sha256"]),
+        ("no-repo", "info", 5, ["tiny/e2b"], "Update Tandem."),
+        ("gated", "resolve", 5, ["tiny/e2b"], ", then set HF_TOKEN to a token of yours."),
+        ("portal", "info", 5, ["127.0.0.1"], "or give another address with --endpoint URL."),
+        ("wrong-linked-etag", "resolve", 3, ["tiny-e2b-target.gguf"], "Update Tandem."),
+        ("wrong-bytes", "storage", 3, ["tiny-e2b-target.gguf", "sha256"], "this one was set aside."),
     ],
 )
-def test_what_will_not_go_away_ends_with_five_and_its_sentence(
-    kind: Kind, where: Any, words: list[str], hub: FakeHub, shell: Shell
+def test_what_will_not_go_away_ends_with_its_code_and_sentence(
+    kind: Kind, where: Any, code: int, words: list[str], remedied: str, hub: FakeHub, shell: Shell
 ) -> None:
     hub.misbehave(kind, None, where)
     found = shell.models("download", "e2b", "--endpoint", hub.endpoint)
-    assert found.code == 5
+    assert found.code == code
     sentence, remedy = found.err.splitlines()[-2:]
     assert sentence.startswith("tandem: ")
     assert all(word in sentence for word in words), sentence
-    assert remedy
+    assert remedy.endswith(remedied)
     assert shell.store.pair_paths(shell.pair()) is None
-    again = shlex.split(last_line(found.out).removeprefix("Go on with: "))
     hub.behave()
-    assert shell.tandem(*again[1:]).code == 0
+    line = ["tandem", "models", "--catalog", str(shell.catalog), "download", "e2b", "--endpoint", hub.endpoint]
+    if kind == "wrong-bytes":
+        assert found.out.splitlines() == [f"Start again with: {shlex.join(line)}"]
+    else:  # nothing came in, and the same once more would not help
+        assert found.out == ""
+    assert shell.tandem(*line[1:]).code == 0
     assert is_right(shell.store, shell)
 
 
@@ -168,16 +176,52 @@ def test_a_broken_line_is_said_while_it_is_tried_again(hub: FakeHub, shell: Shel
     hub.misbehave("503", 1, "resolve")
     found = shell.models("download", "e2b", "--endpoint", hub.endpoint)
     assert found.code == 0
-    (waiting,) = [line for line in found.err.splitlines() if line.startswith("Waiting ")]
+    (waiting,) = [line for line in found.err.splitlines() if line.startswith("Trying ")]
     host = hub.endpoint.removeprefix("http://")
-    assert re.fullmatch(rf"Waiting \d+ s before try 2: {host} answered with error 503\.", waiting)
+    assert re.fullmatch(rf"Trying again( in 1 s)? \(2 of 8\): {host} answered with error 503\.", waiting)
+
+
+def test_no_network_at_all_is_said_after_three_tries(shell: Shell) -> None:
+    port = dead_port()
+    found = shell.models("download", "e2b", "--endpoint", f"http://127.0.0.1:{port}")
+    assert found.code == 5
+    asked, *waits, sentence, remedy = found.err.splitlines()
+    assert asked.startswith("Asking the Hub about ")
+    assert [re.sub(" in . s", "", wait) for wait in waits] == [
+        f"Trying again ({attempt} of 3): 127.0.0.1:{port} cannot be reached." for attempt in (2, 3)
+    ]
+    assert sentence == f"tandem: 127.0.0.1:{port} cannot be reached."
+    assert "--endpoint URL" in remedy
+    assert "HTTPS_PROXY" in remedy
+    assert "Settings" not in remedy
+    kept, again = found.out.splitlines()
+    assert kept == "Kept: nothing so far."
+    assert again.startswith("Go on with: tandem models ")
+
+
+@pytest.mark.parametrize(("key", "other"), [("e2b", "e2b-unsloth"), ("e2b-unsloth", "e2b"), ("e4b", "")])
+def test_a_pin_that_differs_names_the_other_source(
+    key: str, other: str, hub: FakeHub, shell: Shell, tmp_path: Path
+) -> None:
+    two, four = small_catalog().sizes
+    second = msgspec.structs.replace(two.default, key="e2b-unsloth")
+    sizes = (msgspec.structs.replace(two, pairs=(two.default, second)), four)
+    catalog = write_catalog(tmp_path / "two.toml", Catalog(1, sizes))
+    hub.misbehave("wrong-linked-etag", None, "resolve")
+    found = shell.tandem("models", "--catalog", catalog, "download", key, "--endpoint", hub.endpoint)
+    assert (found.code, found.out) == (3, "")
+    line = shlex.join(["tandem", "models", "--catalog", str(catalog), "download", other, "--endpoint", hub.endpoint])
+    expected = f"Take the other source of this model: {line}" if other else "Update Tandem."
+    assert last_line(found.err) == expected
 
 
 def test_offline_mode_is_said(hub: FakeHub, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     found = shell.models("download", "e2b", "--endpoint", hub.endpoint)
     assert found.code == 5
-    assert "HF_HUB_OFFLINE" in found.err
+    assert "HF_HUB_OFFLINE" in found.complaint()
+    assert "Asking" not in found.err
+    assert found.out == ""
     assert hub.seen() == []
 
 
@@ -196,17 +240,22 @@ def test_a_disk_without_room_ends_with_five(hub: FakeHub, shell: Shell, monkeypa
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=1_000_000))
     found = shell.models("download", "e2b", "--endpoint", hub.endpoint)
     assert found.code == 5
-    assert "1,000,000 bytes free" in found.err
+    assert re.search(r" has 0\.9 MiB free, and 7\.4 MiB are needed\.\n", found.err)
+    assert last_line(found.err) == "Make room, or give another folder with --dir DIR."
+    assert found.out == ""
     assert hub.sent == 0
 
 
-@pytest.mark.parametrize("endpoint", ["not an address", "ftp://mirror", "https://name:s3cret@mirror", ""])
+@pytest.mark.parametrize("endpoint", ["not an address", "notaurl", "ftp://mirror", "https://name:s3cret@mirror", ""])
 def test_an_endpoint_that_is_none_is_wrong_use(endpoint: str, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     if not endpoint:
         monkeypatch.setenv("HF_ENDPOINT", "http://")
     found = shell.models("download", "e2b", *(["--endpoint", endpoint] if endpoint else []))
     assert found.code == 2
     assert "s3cret" not in found.complaint()
+    if endpoint:
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        assert shell.models("download", "e2b") == found
 
 
 def test_a_token_is_used_and_never_shown(hub: FakeHub, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,6 +358,12 @@ def test_two_at_once_are_one_too_many(hub: FakeHub, shell: Shell) -> None:
         other = tandem_run(*line)
         assert other.code == 5
         assert "tandem: tiny-e2b-target.gguf is being downloaded by another Tandem." in other.err
+        assert re.search(r"^e2b +being downloaded by another Tandem, \d+ %", shell.models("list").out, re.MULTILINE)
+        assert shell.models("list", "--json").json["pairs"][0]["state"] == "transferring"
+        refused = shell.models("remove", "e2b", "--yes")
+        assert refused.code == 5
+        assert "is being downloaded by another Tandem." in refused.complaint()
+        assert store.part_bytes(shell.pair().target) > 0
         run.process.send_signal(signal.SIGINT)
         assert run.end().code == 130
     hub.behave()

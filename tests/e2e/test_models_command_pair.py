@@ -38,16 +38,21 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
+NO_MODELS = ("page.gguf", "nothing.gguf")
+
+
 @pytest.mark.parametrize(("target", "drafter"), [("a.gguf", "b.bin"), ("e2b-target.gguf", "e2b-drafter.gguf")])
 def test_a_pair_whatever_the_names(target: str, drafter: str, files: Path, shell: Shell) -> None:
     found = shell.models("pair", files / target, files / drafter)
     assert (found.code, found.err) == (0, "")
     assert found.out.splitlines()[-1] == "They are a pair."
-    assert "differs" not in found.out
+    assert "does not fit" not in found.out
+    (row,) = [line for line in found.out.splitlines() if line.startswith("architecture")]
+    assert row.split() == ["architecture", "gemma4", "gemma4-assistant", "fits"]  # they need not be equal
     report = shell.models("pair", files / target, files / drafter, "--json").json
     assert report["is_pair"]
     assert not report["swapped"]
-    assert all(fact["same"] for fact in report["facts"])
+    assert all(fact["fits"] for fact in report["facts"])
 
 
 @pytest.mark.parametrize(("target", "drafter"), [("a.gguf", "e2b-drafter.gguf"), ("e2b-target.gguf", "b.bin")])
@@ -56,7 +61,7 @@ def test_another_sizes_drafter_and_the_fact_that_differs(target: str, drafter: s
     assert found.code == 3
     assert found.out.splitlines()[-1] == "They are not a pair."
     (row,) = [line for line in found.out.splitlines() if line.startswith("hidden size")]
-    assert row.split()[-1] == "differs"
+    assert row.endswith(" does not fit")
     assert {"1,536", "2,560"} < set(row.split())
     assert "1,536" in found.complaint()
     assert "2,560" in found.complaint()
@@ -89,6 +94,9 @@ def test_what_cannot_be_a_pair_at_all(target: str, drafter: str, word: str, file
         found = shell.models("pair", files / target, files / drafter, *flags)
         assert found.code == 3
         assert word in found.complaint()
+        if not flags:
+            # Without two models there are no facts: the error says all there is to say.
+            assert ("They are not a pair." in found.out) == ({target, drafter}.isdisjoint(NO_MODELS))
 
 
 @pytest.mark.parametrize("columns", [80, 40])
@@ -102,7 +110,7 @@ def test_the_facts_keep_to_the_terminal(
     assert found.code == 3
     facts, _, _ = found.out.partition("They are not a pair.")
     assert "hidden size" in facts
-    assert "differs" in facts
+    assert "does not fit" in facts
     assert max(map(len, facts.splitlines())) <= columns
 
 
@@ -141,6 +149,14 @@ def test_weights_off_the_grid_are_refused_with_their_count(qat: QatDrafter, shel
     assert found.json["tensors"] == {"pre_projection.weight": 3}
     assert found.complaint().startswith(f"tandem: 3 of {found.json['blocks']:,} blocks")
     assert not out.exists()
+
+
+def test_a_config_that_says_nothing(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    found = shell.models("repack", tmp_path, tmp_path / "out.gguf")
+    assert (found.code, found.out) == (3, "")
+    assert found.complaint().startswith("tandem: config.json does not say what kind of model this is.\n")
 
 
 def test_a_folder_that_is_not_there(shell: Shell, tmp_path: Path) -> None:

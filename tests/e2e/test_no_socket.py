@@ -70,7 +70,7 @@ def test_a_chat_in_the_terminal_asks_for_no_socket_at_all(installed: tuple[Shell
     assert run.families == ()
 
 
-@pytest.mark.parametrize("words", [["list"], ["verify"], ["remove", "e2b"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["list"], ["verify"], ["remove", "--yes", "e2b"]], ids=" ".join)
 def test_looking_after_installed_files_asks_for_none_either(
     words: list[str], installed: tuple[Shell, Path, Path], trace: Path
 ) -> None:

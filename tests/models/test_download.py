@@ -80,7 +80,7 @@ def test_several_connections_are_used(job: Fetching, hub: FakeHub) -> None:
         thread.start()
         hub.wait_for(lambda server: len(server.seen("storage")) >= 4)
         assert len(set(job.ranges())) == 4
-        hub.behave()
+        hub.allow(1 << 30)
         thread.join()
     job.check_installed()
 
@@ -173,8 +173,8 @@ def test_a_second_download_of_the_same_part_says_busy(job: Fetching, hub: FakeHu
         with pytest.raises(TransferError) as caught:
             second.run()
         assert caught.value.fault == "busy"
-        assert second.progress.files[0].state in (FileState.PAUSED, FileState.ABSENT)
-        hub.behave()
+        assert second.progress.files[0].state is FileState.PAUSED
+        hub.allow(1 << 30)
         thread.join()
     job.check_installed()
 
@@ -183,7 +183,7 @@ def test_a_download_takes_up_what_another_run_left(job: Fetching, hub: FakeHub) 
     hub.misbehave("stall", at=700_000, times=None)
     options = msgspec.structs.replace(QUICK, stall_s=0.5, tries=1, connections=1)
     final = job.run(options)
-    assert (final.files[0].state, final.fault) == (FileState.PAUSED, "stalled")
+    assert (final.files[0].state, final.fault) == (FileState.FAILED, "stalled")
     record = read_record(job.record())
     assert record is not None
     here = job.part().stat().st_size

@@ -54,6 +54,15 @@ def check_clear(job: Fetching, final: JobProgress) -> None:
             assert file.done <= part.stat().st_size
 
 
+def press_resume(job: Fetching) -> None:
+    # On a line that works. Wrong bytes that an earlier run kept show at the end only: then that is said.
+    final = job.run(LASTING)
+    check_clear(job, final)
+    if final.fault == "wrong-hash":
+        check_clear(job, job.run(LASTING))
+    job.check_installed()
+
+
 @given(
     storage=some(TRANSFER_FAULTS, 12),
     info=some(AT_THE_HUB, 3),
@@ -81,9 +90,7 @@ def test_any_schedule_of_faults(
             check_clear(job, final)
             event(f"ended {final.fault or 'well'}")
         hub.behave()
-        # Pressing Resume on a line that works.
-        check_clear(job, job.run(LASTING))
-        job.check_installed()
+        press_resume(job)
 
 
 @given(
@@ -101,5 +108,4 @@ def test_silences_among_other_faults(silences: list[Fault], others: list[Fault |
         options = msgspec.structs.replace(OPTIONS, connections=connections, stall_s=0.3)
         check_clear(job, job.run(options))
         hub.behave()
-        check_clear(job, job.run(LASTING))
-        job.check_installed()
+        press_resume(job)

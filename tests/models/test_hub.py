@@ -97,7 +97,7 @@ def test_a_pin_that_differs_stops_and_names_both(file: CatalogFile, pinned: str,
     assert pinned in stopped.value.sentence
     assert found in stopped.value.sentence
     assert NAME in stopped.value.sentence
-    assert stopped.value.exit_code == 5
+    assert stopped.value.exit_code == 3
 
 
 def test_a_mirror_that_ignores_the_pinned_commit_is_noticed(hub: FakeHub, asked: Hub) -> None:

@@ -16,6 +16,7 @@ from support.drives import other_drive
 from support.modelfiles import catalog_of, large_bytes, pair_of, sha256
 from tandem.models import copying, hashing, imports
 from tandem.models.copying import copy_file
+from tandem.models.disk import amount
 from tandem.models.errors import TransferError
 from tandem.models.imports import Found, look, take
 from tandem.models.progress import JobProgress
@@ -181,7 +182,7 @@ def test_no_room_is_said_before_the_first_byte(store: Store, large: Path, monkey
     with pytest.raises(TransferError) as caught:
         take(store, found, "copy")
     assert caught.value.fault == "no-room"
-    assert f"{nearly:,}" in caught.value.sentence
+    assert amount(nearly) in caught.value.sentence
     assert copies(store) == []
     entry = take(store, found, "link")  # needs none
     assert entry.path.samefile(large)
@@ -234,8 +235,7 @@ def test_a_source_that_cannot_be_read_to_its_end_names_its_own_folder(
             del buffer
             raise OSError(errno.EIO, "Input/output error")
 
-    real = copying.io.FileIO
-    monkeypatch.setattr(copying.io, "FileIO", lambda path, *mode: Broken(path) if path == large else real(path, *mode))
+    monkeypatch.setattr(copying, "open_bytes", Broken)
     with pytest.raises(TransferError) as caught:
         take(store, found, "copy")
     assert str(large.parent) in caught.value.sentence

@@ -44,6 +44,9 @@ def test_a_blank_address_is_none(blank: str) -> None:
     [
         ("https://mirror.example/", MIRROR),
         ("mirror.example", MIRROR),
+        ("mirror:8080", "https://mirror:8080"),
+        ("https://mirror", "https://mirror"),
+        ("localhost", "https://localhost"),
         ("http://127.0.0.1:8080/hf/", "http://127.0.0.1:8080/hf"),
         ("  https://mirror.example/api/hf  ", "https://mirror.example/api/hf"),
         ("http://[::1]:80", "http://[::1]:80"),
@@ -65,13 +68,24 @@ def test_an_address_is_taken_as_people_write_it(text: str, address: str) -> None
         "https://mirror.example/?a=b",
         "https://mirror.example/#top",
         "https://[::1",
+        "notaurl",
+        "notaurl/models",
+        "mirror.",
     ],
 )
 def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        chosen(endpoint=text)
-    assert refused.value.sentence.startswith("The address of the Hub, ")
-    assert "https://host" in refused.value.remedy
+    said = set()
+    for ask in (
+        lambda: chosen(endpoint=text),
+        lambda: chosen(Settings(hub_endpoint=text)),
+        lambda: chosen(HF_ENDPOINT=text),
+    ):
+        with pytest.raises(UsageError) as refused:
+            ask()
+        said.add((refused.value.sentence, refused.value.remedy))
+    ((sentence, remedy),) = said
+    assert sentence.startswith("The address of the Hub, ")
+    assert "https://host" in remedy
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:

@@ -6,12 +6,15 @@ import errno
 import hashlib
 import os
 import random
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tandem.models import part as module
 from tandem.models.errors import TransferError
@@ -87,6 +90,24 @@ def test_after_a_power_cut_only_what_was_flushed_counts(path: Path) -> None:
     part = opened(path)
     assert part.size == HALF
     finish(part)
+
+
+@given(
+    flushed=st.integers(0, len(DATA)),
+    tail=st.one_of(st.binary(max_size=200), st.integers(0, 5000).map(bytes)),
+    lost=st.integers(0, 3000),
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_power_cut_leaves_the_hash_is_right(flushed: int, tail: bytes, lost: int) -> None:
+    # Up to `flushed` all is there, behind it anything may be; or the file is even shorter than it should be.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file.gguf.part"
+        left(path, flushed)
+        data = (DATA[:flushed] + tail)[: max(0, flushed + len(tail) - lost)]
+        path.write_bytes(data)
+        part = opened(path)
+        assert part.size == min(flushed, len(data))
+        finish(part)
 
 
 def test_a_part_shorter_than_its_record_goes_on_where_it_ends(path: Path) -> None:

@@ -76,7 +76,9 @@ def test_drafters_by_name_or_kind(folder: Path, architecture: list[str] | None) 
         (["Gemma4ForConditionalGeneration"], "gemma4", "Gemma4ForConditionalGeneration"),
         (["LlamaForCausalLM"], "llama", "LlamaForCausalLM"),
         (None, "qwen3", "qwen3"),
-        ("Gemma4AssistantForCausalLM", None, "None"),
+        ("Gemma4AssistantForCausalLM", None, "does not say what kind of model"),
+        (None, None, "does not say what kind of model"),
+        ([], 3, "does not say what kind of model"),
         ([3], "\x1b[0m", "[0m"),
     ],
 )

@@ -181,10 +181,10 @@ def run(hub: FakeHub, store: Store, pair: CatalogPair) -> list[list[FileState]]:
 @pytest.mark.parametrize(
     ("fault", "states", "rest"),
     [
-        ("drop", [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.PAUSED], S.PAUSED),
+        ("drop", [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.FAILED], S.PAUSED),
         ("gated", [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.FAILED], S.ABSENT),
         ("no-repo", [S.ABSENT, S.QUEUED, S.RESOLVING, S.FAILED], S.ABSENT),
-        ("503", [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.PAUSED], S.ABSENT),
+        ("503", [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.FAILED], S.ABSENT),
         (
             "wrong-bytes",
             [S.ABSENT, S.QUEUED, S.RESOLVING, S.TRANSFERRING, S.CHECKING, S.QUARANTINED],

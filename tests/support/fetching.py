@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from support.ggufbytes import Tensor, drafter, sections, target
 from support.hub import FakeHub
 from support.modelfiles import catalog_of, entry, sha256
@@ -16,6 +18,7 @@ from tandem.models.catalog import CatalogFile, CatalogPair
 from tandem.models.download import Download, Options
 from tandem.models.hub import Hub
 from tandem.models.network import Network
+from tandem.models.part import read_record
 from tandem.models.progress import JobProgress, Waiting
 from tandem.models.state import FileState, follows
 from tandem.models.store import Store
@@ -72,6 +75,17 @@ class Fetching:
                 said = error.sentence
             assert download.progress.sentence == said
             return download.progress
+
+    def half(self) -> int:
+        """Leaves a part of the target, as a run leaves it that gave up in the middle; its size."""
+        self.server.misbehave("drop", at=600_000, times=None)
+        self.run(msgspec.structs.replace(QUICK, connections=1, tries=2))
+        self.server.behave()
+        self.server.requests.clear()
+        record = read_record(self.record())
+        assert record is not None
+        assert record.synced >= 500_000
+        return record.synced
 
     def file(self, index: int) -> CatalogFile:
         return self.pair.files[index]

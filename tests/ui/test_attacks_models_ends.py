@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,82 +17,90 @@ from pytestqt.qtbot import QtBot
 from support.hub import FakeHub
 from support.shelf import alone, catalog, content, fill, held, put
 from support.windows import User, keep, opened
-from tandem import paths, settings
+from tandem import paths
 from tandem.models import catalog as models_catalog
 from tandem.models.state import FileState
 from tandem.models.store import Store
 from tandem.settings import PairChoice
+from tandem.ui.models_card import ModelCard
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM that asks")
 S = FileState
-STAGES = ("resolving", "transferring", "waiting", "checking", "verifying", "importing", "moving")
+TESTS = Path(__file__).parents[1]
+PATIENCE_S = 60.0
 
-DRIVER = r"""
-import os, sys, threading
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication
+DRIVER = """
+import sys
 from support.shelf import catalog
-from tandem.models import catalog as models_catalog
-known = catalog()
-models_catalog.catalog = lambda: known
+from tandem.models import catalog as models_catalog, copying, download, hashing, move
+from tandem.models.state import FileState
+from tandem.ui import app
+
 stage, mine, other = sys.argv[1:]
+known, real = catalog(), hashing.check
+models_catalog.catalog = lambda: known
+DOWNLOADS = ("resolving", "transferring", "waiting", "checking")
+BLOCKED = {"verifying": hashing, "importing": copying, "moving": move}
 
-def at(*_):
-    print("AT", flush=True)
 
-def blocked(stop):
-    at()
-    if stop is None: threading.Event().wait()
+def here(*_):
+    print("HERE", flush=True)
+
+
+def blocked(stop):  # between two blocks of a file
+    here()
     stop.wait()
     real(stop)
 
-from tandem.models import copying, hashing, job, move, part
-real = hashing.check
-from tandem.models.state import FileState
-if stage == "checking":
-    from tandem.models import download
-    class Slow(download.Download):
-        def _check(self, *rest):
-            at()
-            self._stop.wait()
-            return super()._check(*rest)
-    download.Download = Slow
-if stage == "verifying":
-    hashing.check = blocked
-if stage == "importing":
-    copying.check = blocked
-if stage == "moving":
-    move.check = blocked
 
-from tandem.ui import app as the_app
-class Driven(the_app.Application):
+class Slow(download.Download):
+    def _check(self, *rest):
+        here()
+        self._stop.wait()
+        return super()._check(*rest)
+
+
+class Driven(app.Application):
     def start(self):
         super().start()
         self.controller.ready.connect(self.act)
+
     def act(self):
         models = self.controller.models
-        if stage in ("resolving", "transferring", "waiting", "checking"):
-            models.job.connect(self.on_job)
+        models.job.connect(self.on_job)
+        models.found.connect(lambda found: [models.take(one, "copy") for one in found])
+        if stage in DOWNLOADS:
             models.download("e2b")
-            if stage == "resolving": self.told = False
-        if stage == "verifying": models.verify()
-        if stage == "importing":
-            models.found.connect(lambda found: [models.take(one, "copy") for one in found])
-            models.look([mine])
-        if stage == "moving": models.move_folder(other)
+        acts = {"verifying": models.verify, "importing": lambda: models.look([mine])}
+        acts |= {"moving": lambda: models.move_folder(other)}
+        acts.get(stage, lambda: None)()
+
     def on_job(self, job):
-        if job is None: return
+        if job is None:
+            return
         states = {file.state for file in job.files}
-        if stage == "resolving" and FileState.RESOLVING in states: at()
-        if stage == "transferring" and job.done > 2_000_000 and job.running: at()
-        if stage == "waiting" and job.waiting is not None: at()
-the_app.Application = Driven
-sys.exit(the_app.main())
+        reached = {
+            "resolving": FileState.RESOLVING in states,
+            "transferring": job.running and job.done > 2_000_000,
+            "waiting": job.waiting is not None,
+        }
+        if reached.get(stage):
+            here()
+
+
+if stage == "checking":
+    download.Download = Slow
+if stage in BLOCKED:
+    BLOCKED[stage].check = blocked
+app.Application = Driven
+sys.exit(app.main())
 """
+"""The app with the small catalog; it begins something, says when it is in the middle of it, and stays there."""
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    """The Hub as HF_ENDPOINT names it, with a small catalog."""
     known = catalog()
     monkeypatch.setattr(models_catalog, "catalog", lambda: known)
     alone(monkeypatch, tmp_path / "hf")
@@ -101,73 +110,121 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         yield running
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("stage", STAGES)
-def test_ends(qtbot: QtBot, hub: FakeHub, tmp_path: Path, stage: str, number: signal.Signals) -> None:
-    mine = tmp_path / "mine.gguf"
-    mine.write_bytes(content("e4b", "target").replace(b"like-gemma4", b"mine-gemma4"))
-    other = tmp_path / "other"
-    if stage == "resolving":
-        hub.misbehave("silent", times=None, where="info")
-    if stage == "transferring":
-        held(hub)
-    if stage == "waiting":
-        hub.misbehave("503", times=None)
-    choice = None
-    if stage in ("verifying", "moving"):
-        choice = PairChoice("files", *map(str, put(Store(paths.models_dir(), catalog()), "e2b")))
-    keep(choice, load=True)
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{root / 'tests'}:{root / 'desktop'}", "QT_QPA_PLATFORM": "offscreen"}
-    process = subprocess.Popen([sys.executable, "-c", DRIVER, stage, str(mine), str(other)], env=environment, stdout=subprocess.PIPE)
+@contextmanager
+def at_work(stage: str, mine: Path, other: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The app in the middle of something."""
+    keep(load=True, pair=pair_of() if stage in ("verifying", "moving") else None)
+    folders = os.pathsep.join((str(TESTS), str(TESTS.parent / "desktop")))
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, stage, str(mine), str(other)],
+        env={**os.environ, "PYTHONPATH": folders},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # a helper that was just being started says that nobody is there any more
+    )
     try:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.strip() == b"AT", line
-        children = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(number)
-        code = process.wait(10)
-        print(stage, number, code, [c.pid for c in children])
-        psutil.wait_procs(children, timeout=10)
-        assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
+        assert process.stdout.readline().strip() == b"HERE"
+        yield process
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
-    hub.behave()
-    print(sorted(str(p.relative_to(tmp_path.parent)) if p.is_relative_to(tmp_path.parent) else str(p) for p in [*paths.models_dir().rglob("*"), *other.rglob("*")] if p.is_file()), settings.load().settings.models_folder)
+        process.communicate()
+
+
+def pair_of() -> PairChoice:
+    """A pair that is installed, and loaded."""
+    return PairChoice("files", *map(str, put(Store(paths.models_dir(), catalog()), "e2b")))
+
+
+def ended(process: subprocess.Popen[bytes], number: int) -> int:
+    """Ends it, and waits until nothing of it is left; gives its exit code."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(number)
+    code = process.wait(PATIENCE_S)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
+    assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
+    return code
+
+
+@contextmanager
+def again(qtbot: QtBot) -> Iterator[tuple[User, ModelCard]]:
+    """The app, started once more and looked at."""
     with opened(qtbot) as user:
         user.press("Ctrl+2")
-        shown = user.window.pages.models
-        user.wait(lambda: user.controller.models.overview is not None)
-        user.wait(lambda: not user.controller.models.looking)
-        made = shown.cards["e2b"]
-        print(made.file_state, made.progress.text, [n.text for n in user.notices])
         models = user.controller.models
-        if stage in ("resolving", "transferring", "waiting", "checking"):
-            assert made.file_state is (S.ABSENT if stage in ("resolving", ) else S.PAUSED) or stage == "waiting"
-            models.download("e2b")
-            user.wait(lambda: made.file_state is S.INSTALLED)
-        elif stage == "importing":
-            assert not models.overview.imported
-            found = []
-            models.found.connect(found.extend)
-            models.look([str(mine)])
-            user.wait(lambda: found)
-            user.press("Esc")
-            models.take(found[0], "copy")
-            user.wait(lambda: models.overview.imported)
-        else:
-            user.loaded()
-            assert made.in_use
-            if stage == "moving":
-                models.move_folder(str(other))
-                user.wait(lambda: user.controller.settings.models_folder == str(other))
-                user.wait(lambda: made.in_use and made.view.target.startswith(str(other)))
-            else:
-                models.verify()
-                user.wait(lambda: not models.work.busy)
+        user.wait(lambda: models.overview is not None and not models.looking)
+        yield user, user.window.pages.models.cards["e2b"]
         user.wait(lambda: not models.looking and not models.work.busy)
-        folder = Path(models.overview.folder)
-        left = [str(p) for p in folder.rglob("*") if p.is_file() and p.suffix not in (".gguf",)]
-        print("left", left)
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"),
+    [
+        ("resolving", signal.SIGTERM),
+        ("transferring", signal.SIGKILL),
+        ("transferring", signal.SIGTERM),
+        ("waiting", signal.SIGTERM),
+        ("checking", signal.SIGKILL),
+        ("checking", signal.SIGTERM),
+    ],
+)
+def test_a_download_goes_on(qtbot: QtBot, hub: FakeHub, tmp_path: Path, stage: str, number: signal.Signals) -> None:
+    if stage == "resolving":
+        hub.misbehave("silent", times=None, where="info")
+    elif stage == "transferring":
+        held(hub)
+    elif stage == "waiting":
+        hub.misbehave("503", times=None)
+    with at_work(stage, tmp_path, tmp_path) as process:
+        assert ended(process, number) == (0 if number == signal.SIGTERM else -number)
+    hub.behave()
+    asked = len(hub.seen("storage"))
+    with again(qtbot) as (user, made):
+        assert made.file_state is (S.ABSENT if stage in ("resolving", "waiting") else S.PAUSED)
+        user.controller.models.resume("e2b")
+        user.wait(lambda: made.file_state is S.INSTALLED)
+        if number == signal.SIGTERM and stage == "transferring":  # of a killed one counts what was flushed
+            begun = [seen for seen in hub.seen("storage")[asked:] if (seen.range or "").startswith("bytes=0-")]
+            assert len(begun) == 1  # the drafter
+    assert not list(paths.models_dir().rglob("*.part*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_import_leaves_nothing_that_is_taken_for_a_model(
+    qtbot: QtBot, hub: FakeHub, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert hub.endpoint
+    mine = tmp_path / "mine.gguf"
+    mine.write_bytes(content("e4b", "target").replace(b"like-gemma4", b"mine-gemma4"))
+    with at_work("importing", mine, tmp_path) as process:
+        ended(process, number)
+    with again(qtbot) as (user, _):
+        models, page = user.controller.models, user.window.pages.models
+        assert not page.imported.rows
+        models.look([str(mine)])
+        user.wait(lambda: page.dialog is not None and page.dialog.isVisible())
+        page.dialog.hows["copy"].setChecked(True)  # type: ignore[union-attr]
+        page.dialog.accept()  # type: ignore[union-attr]
+        user.wait(lambda: page.imported.rows)
+        assert Path(page.imported.rows[0].path).read_bytes() == mine.read_bytes()
+    assert not [path for path in paths.models_dir().rglob("*") if ".copy" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"), [("verifying", signal.SIGTERM), ("moving", signal.SIGKILL), ("moving", signal.SIGTERM)]
+)
+def test_installed_files_stay_as_they_are(
+    qtbot: QtBot, hub: FakeHub, tmp_path: Path, stage: str, number: signal.Signals
+) -> None:
+    assert hub.endpoint
+    new = tmp_path / "new"
+    with at_work(stage, tmp_path, new) as process:
+        ended(process, number)
+    with again(qtbot) as (user, made):
+        user.loaded()
+        user.wait(lambda: made.in_use)
+        user.controller.models.move_folder(str(new))
+        user.wait(lambda: user.controller.settings.models_folder == str(new))
+        user.controller.models.verify()
+        user.wait(lambda: not user.controller.models.work.busy)
+        assert made.file_state is S.INSTALLED
+    assert not list(paths.models_dir().rglob("*.gguf"))

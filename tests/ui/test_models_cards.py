@@ -86,7 +86,7 @@ def _in_use(page: ModelsPage, key: str, kind: str = "loaded") -> None:
         (FileState.RESOLVING, "Asking the Hub", "Pause", ("pause_requested", [])),
         (FileState.TRANSFERRING, "Downloading", "Pause", ("pause_requested", [])),
         (FileState.PAUSED, "Paused", "Resume", ("resume_requested", ["e2b"])),
-        (FileState.FAILED, "Failed", "Resume", ("resume_requested", ["e2b"])),
+        (FileState.FAILED, "Could not be downloaded", "Try again", ("resume_requested", ["e2b"])),
         (FileState.CHECKING, "Checking", "Pause", ("pause_requested", [])),
         (FileState.INSTALLED, "Installed", "Use", ("use_requested", ["e2b"])),
         (FileState.VERIFYING, "Verifying", "Stop", ("stop_check_requested", [])),
@@ -276,7 +276,8 @@ def test_the_menu_has_what_the_state_allows(page: ModelsPage, card: ModelCard) -
 
     assert entries(FileState.ABSENT) == ["Copy address and file names"]
     assert entries(FileState.TRANSFERRING)[0] == "Cancel the download…"
-    assert entries(FileState.PAUSED)[:2] == ["Start again from the beginning", "Remove what has come in…"]
+    for state in (FileState.PAUSED, FileState.FAILED):
+        assert entries(state)[:2] == ["Start again from the beginning", "Cancel the download…"]
     assert entries(FileState.INSTALLED) == ["Verify files", "Show in folder", "Copy address and file names", "Remove…"]
     _in_use(page, "e2b")
     assert not _entry(_menu(card), "Remove").isEnabled()
@@ -330,7 +331,8 @@ def test_cancelling_what_has_not_begun_asks_nothing(page: ModelsPage, card: Mode
 @pytest.mark.parametrize(
     ("state", "entry", "asked"),
     [
-        (FileState.PAUSED, "Remove what has come in", ("cancel_requested", ["e2b", False])),
+        (FileState.PAUSED, "Cancel the download", ("cancel_requested", ["e2b", False])),
+        (FileState.FAILED, "Cancel the download", ("cancel_requested", ["e2b", False])),
         (FileState.INSTALLED, "Remove…", ("remove_requested", ["e2b"])),
     ],
 )

@@ -387,7 +387,7 @@ def test_the_header_shows_a_download_and_leads_to_the_models(header: Header, qtb
     assert header.job.text() == "39%"
     header.resize(900, 52)
     header.set_job(job("e2b", FileState.FAILED, sentence="It is broken.", remedy="Mend it."))
-    assert (header.job.kind, header.job.text()) == ("failed", "E2B · Failed")
+    assert (header.job.kind, header.job.text()) == ("failed", "E2B · Could not be downloaded")
     assert "It is broken.\nMend it." in header.job.toolTip()
     header.set_job(job("e2b", FileState.PAUSED))  # paused by the user: nothing to say
     assert not header.job.isVisible()

@@ -25,6 +25,7 @@ from tandem.ui.theme import ThemeManager
 
 GIB = 1 << 30
 LAPTOP = Machine("A processor", 4, 8, 8 * GIB, 4 * GIB, "Linux 6")
+LARGE = Machine("A processor", 16, 32, 64 * GIB, 48 * GIB, "Linux 6")
 LOADED = Loaded(
     id=1,
     target=ModelInfo("a.gguf", "Some model", "gemma4", "Q4_0", 3 << 20),
@@ -67,6 +68,11 @@ def models(manager: ThemeManager, qtbot: QtBot) -> ModelsPage:
 def demo() -> tuple[str, str]:
     target, drafter = paths.demo_pair()
     return str(target), str(drafter)
+
+
+def _colours(widget: QWidget) -> set[str]:
+    image = widget.grab().toImage()
+    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
 
 
 def _texts(widget: QWidget) -> str:
@@ -175,16 +181,23 @@ def test_fit_is_judged_against_this_machine(models: ModelsPage) -> None:
     models.set_machine(LAPTOP)
     assert (e2b.fit.fit, e4b.fit.fit) == ("fits", "tight")
     assert i18n.size(NEEDS[0].memory()) in e2b.fit.text
-    assert "estimate" in e2b.fit.text
+    assert "estimate" in e2b.fit.bar.toolTip()
+    assert e2b.fit.bar.accessibleDescription() == e2b.fit.bar.toolTip()
     assert i18n.size(LAPTOP.memory_free) in e2b.fit.text
     assert e2b.fit.bar.accessibleName() == e2b.fit.text
     assert "A processor" in models.head.here.text()
 
 
-def test_what_is_not_known_of_a_model_is_not_counted_as_if_it_were(models: ModelsPage) -> None:
+def test_what_is_not_known_of_a_model_is_not_counted_as_if_it_were(manager: ThemeManager, models: ModelsPage) -> None:
     models.set_machine(LAPTOP)
-    assert "more than" in models.cards["12b"].fit.text
-    assert "estimate" not in models.cards["12b"].fit.text
+    unsure = models.cards["12b"].fit
+    assert "More than" in unsure.text
+    models.set_machine(LARGE)
+    assert (unsure.fit, unsure.text.startswith("Probably fits")) == ("fits", True)
+    assert models.cards["e2b"].fit.text.startswith("Fits this machine")
+    for card, promised in (("12b", False), ("e2b", True)):
+        colours = _colours(models.cards[card].fit)
+        assert (manager.colour("good").name() in colours) is promised
 
 
 @pytest.mark.parametrize(

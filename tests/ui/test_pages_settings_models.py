@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
@@ -107,7 +108,7 @@ def test_a_mirror_counts_when_it_was_written(store: Store, section: ModelsSectio
 @pytest.mark.parametrize("text", ["ftp://mirror.example.org", "https://", "two words"])
 def test_what_is_no_address_is_said_and_not_kept(store: Store, section: ModelsSection, qtbot: QtBot, text: str) -> None:
     _write(qtbot, section.endpoint, text)
-    assert "no address" in section.endpoint_field.problem
+    assert "not an address" in section.endpoint_field.problem
     assert store.said == []
     _write(qtbot, section.endpoint, "mirror.example.org")  # a bare host is enough
     assert section.endpoint_field.problem == ""
@@ -146,6 +147,23 @@ def test_the_view_says_where_an_address_comes_from(page: SettingsPage, section: 
     texts = _texts(section).replace("\u200b", "")
     assert "HF_ENDPOINT" not in texts
     assert "from the system" in texts
+
+
+def test_the_variables_stand_in_columns_with_a_gap(page: SettingsPage, section: ModelsSection, qtbot: QtBot) -> None:
+    page.set_network(model_views.MIRROR)
+    grid = section._grid
+    gap = section._manager.theme.space.l
+    assert grid.horizontalSpacing() == gap
+
+    def cells(line: int) -> list[QRect]:
+        found = [grid.itemAtPosition(line, column) for column in range(3)]
+        return [cell.widget().geometry() for cell in found if cell is not None]
+
+    lines = range(len(model_views.MIRROR.variables))
+    qtbot.waitUntil(lambda: all(len(cells(line)) == 3 and cells(line)[2].left() > 0 for line in lines))
+    assert len({tuple(cell.left() for cell in cells(line)) for line in lines}) == 1
+    for line in lines:
+        assert {after.left() - before.right() - 1 for before, after in pairwise(cells(line))} == {gap}
 
 
 def test_a_setting_that_cannot_be_used_is_said(page: SettingsPage, section: ModelsSection) -> None:

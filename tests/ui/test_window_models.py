@@ -109,8 +109,25 @@ def test_an_error_is_told_where_one_looks(user: User, hub: FakeHub) -> None:
     assert user.window.page == "models"  # nobody is sent away from it
     assert user.window.pages.models.notices.notices()
     hub.behave()
-    press(user, made, "resume")
+    press(user, made, "try-again")
     user.wait(lambda: made.file_state is S.INSTALLED)
+
+
+def test_a_failure_is_told_above_the_chat_until_it_was_seen(user: User, hub: FakeHub) -> None:
+    hub.misbehave("no-repo", times=None)
+    chip = user.chat.header.job
+    user.controller.models.download("e2b")
+    user.wait(lambda: chip.isVisible() and "Could not be downloaded" in chip.text())
+    click(chip)
+    made = user.window.pages.models.cards["e2b"]
+    user.wait(lambda: made.file_state is S.FAILED)
+    user.press("Ctrl+1")
+    assert not chip.isVisible()
+    user.controller.models.download("e2b")
+    user.wait(lambda: chip.isVisible() and "Could not" in chip.text())
+    user.controller.models.cancel("e2b", False)  # dismissed
+    user.wait(lambda: not chip.isVisible())
+    assert card(user).state.text == "Not on this machine"
 
 
 def test_an_error_comes_to_who_chats(user: User, hub: FakeHub) -> None:
@@ -178,6 +195,46 @@ def test_a_part_of_the_last_time_is_listed_after_a_restart(qtbot: QtBot, hub: Fa
         user.wait(lambda: made.file_state is S.PAUSED)
         press(user, made, "resume")
         user.wait(lambda: made.file_state is S.INSTALLED)
+
+
+def test_the_welcome_is_no_dead_end_after_a_failure(qtbot: QtBot, hub: FakeHub) -> None:
+    hub.misbehave("portal", times=None, where="info")
+    with window(qtbot, load=False) as user:
+        welcome = user.chat.welcome
+        user.wait(lambda: "(" in welcome.download.text(), "this machine is never known")
+        hub.allow(0)
+        click(welcome.download)
+        user.wait(lambda: welcome.download.text() == "Try again")
+        assert welcome.problem.kind == "bad"
+        click(welcome.settings)
+        assert user.window.page == "settings"
+        user.press("Ctrl+1")
+        hub.behave()
+        held(hub)
+        click(welcome.download)
+        user.wait(lambda: welcome.download.text() == "Pause" and not welcome.settings.isVisible())
+        user.wait(lambda: welcome.transfer.isVisible())
+        click(welcome.download)
+        user.wait(lambda: welcome.download.text() == "Resume")
+        hub.behave()
+        click(welcome.download)
+        user.wait(lambda: welcome.download.text().startswith("Use "))
+        click(welcome.download)
+        user.loaded()
+
+
+def test_the_welcome_and_an_empty_chat_offer_the_same(user: User) -> None:
+    offers = user.chat.suggestions
+    user.wait(lambda: offers.download.isVisible() and "(" in offers.download.text(), "this machine is never known")
+    assert offers.download.text() == user.chat.welcome.download.text()
+
+
+def test_offline_no_download_is_offered(qtbot: QtBot, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with window(qtbot) as user:
+        user.wait(lambda: not user.chat.suggestions.download.isVisible())
+        assert not card(user).action.button.isEnabled()
+    assert hub.requests == []
 
 
 def test_the_welcome_downloads(qtbot: QtBot, hub: FakeHub) -> None:

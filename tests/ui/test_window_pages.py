@@ -124,7 +124,8 @@ def test_the_language_changes_at_once_on_every_page(user: User) -> None:
     user.ask()
     for name in PAGES:
         user.window.show_page(name)
-    user.wait(lambda: "Fits this machine" in words(user))  # the machine's facts come from a worker
+    user.wait(lambda: "Fits this machine" in words(user))  # the machine's facts come from a worker,
+    user.wait(lambda: user.window.pages.settings.models.view.folder)  # and so does the way to the Hub
     english = words(user)
     language = user.window.pages.settings.appearance.language
     language.setCurrentIndex(language.findData("ko"))

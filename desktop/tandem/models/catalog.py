@@ -26,7 +26,8 @@ _MAX_BYTES: Final = 1 << 20
 Role = Literal["target", "drafter"]
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A(hub|[0-9a-f]{64})\Z")]
 Revision = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{40}\Z")]
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\A[^\x00-\x1f\x7f-\x9f]*\Z")]
+_Bytes = Annotated[int, msgspec.Meta(gt=0, lt=1 << 60)]
 
 
 class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +47,8 @@ class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repo: Annotated[str, msgspec.Meta(pattern=r"\A\w[\w.-]*/\w[\w.-]*\Z")]
     file: Annotated[str, msgspec.Meta(pattern=r"\A\w[\w.-]*\.gguf\Z")]
     sha256: Sha256
-    bytes: Annotated[int, msgspec.Meta(gt=0)] | None = None
-    about_bytes: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    bytes: _Bytes | None = None
+    about_bytes: _Bytes | None = None
     revision: Revision | None = None
 
     @property

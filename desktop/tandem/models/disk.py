@@ -36,7 +36,7 @@ def disk_error(error: OSError, path: Path) -> TransferError:
     details = f"{shown(path)}: {error}"
     if error.errno in FULL:
         return TransferError(
-            "disk-full", f"The disk of {folder} is full.", "Make room on that disk, then press Resume.", details
+            "disk-full", f"The disk of {folder} is full.", "Make room on that disk, then go on.", details
         )
     if error.errno in _NOT_ALLOWED:
         return TransferError(
@@ -70,6 +70,18 @@ def disk_error(error: OSError, path: Path) -> TransferError:
     return TransferError("disk", f"{folder} cannot be read or written: {reason}.", "Check the disk.", details)
 
 
+def amount(count: int, up: bool = False) -> str:
+    """Bytes for a sentence, as "2.4 GiB" or "12.3 MiB".
+
+    Args:
+        count: Bytes.
+        up: Rounds up, otherwise down: what is there is never said to be as much as what is needed, if it is not.
+    """
+    unit, name = (1 << 30, "GiB") if count >= 1 << 30 else (1 << 20, "MiB")
+    tenths = -(-10 * count // unit) if up else 10 * count // unit
+    return f"{tenths / 10:,.1f} {name}"
+
+
 def free_bytes(folder: Path) -> int:
     """Room on the disk that `folder` is on, or would be on; 0 where the system does not say."""
     for place in (folder, *folder.parents):
@@ -94,6 +106,6 @@ def require_room(folder: Path, needed: int) -> None:
     if needed and free < wanted:
         raise TransferError(
             "no-room",
-            f"The disk of {shown(folder)} has {free:,} bytes free, and {wanted:,} are needed.",
+            f"The disk of {shown(folder)} has {amount(free)} free, and {amount(wanted, up=True)} are needed.",
             "Make room on that disk, or choose a model folder on another one in the settings.",
         )

@@ -13,7 +13,7 @@ from typing import Final
 from tandem.errors import TandemError
 from tandem.models.catalog import CatalogFile, CatalogPair
 from tandem.models.disk import disk_error, require_room
-from tandem.models.errors import PASSING, TransferError
+from tandem.models.errors import TransferError
 from tandem.models.hub import Hub, Resolved
 from tandem.models.job import Job
 from tandem.models.pace import Limit
@@ -27,8 +27,8 @@ from tandem.models.store import Store
 from tandem.models.transfer import Options as Options
 from tandem.models.transfer import Transfer
 
-PAUSING: Final = PASSING | {"no-room", "disk-full", "busy", "offline-mode"}
-"""Faults after which a file is paused: nothing is wrong with it, and later it may go on. After others it has failed."""
+PAUSING: Final[frozenset[str]] = frozenset({"disk-full", "busy"})
+"""Faults that only pause a file. After all others it has failed: it was tried often enough, or cannot be."""
 
 _S = FileState
 

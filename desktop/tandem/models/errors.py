@@ -4,8 +4,9 @@
 
     TandemError
     └── TransferError        a download or a check could not be finished      (exit 5)
-        ├── PinDiffers       the Hub's file is not the one that is pinned
-        └── RateLimited      the Hub asks to wait
+        │                    where the file is another one than it should be   (exit 3)
+        ├── PinDiffers       the Hub's file is not the one that is pinned      (exit 3)
+        └── RateLimited      the Hub asks to wait                              (exit 5)
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ TransferFault = Literal[
 PASSING: Final[frozenset[TransferFault]] = frozenset({"unreachable", "timeout", "stalled", "rate-limited", "server"})
 """Faults that may be gone a moment later: these are tried again by themselves, the others are not."""
 
+WRONG: Final[frozenset[TransferFault]] = frozenset({"pin-differs", "wrong-size", "wrong-hash", "wrong-header"})
+"""Faults of the file itself: the network and the disk did what they should."""
+
 
 class TransferError(TandemError):
     """A file could not be fetched or checked; what came in so far is kept.
@@ -59,6 +63,8 @@ class TransferError(TandemError):
         super().__init__(sentence, remedy, details)
         self.fault: Final = fault
         self.host: Final = host
+        if fault in WRONG:
+            self.exit_code = 3  # as for any file that cannot be used
 
 
 class PinDiffers(TransferError):
@@ -94,7 +100,7 @@ class RateLimited(TransferError):
         super().__init__(
             "rate-limited",
             f"{host} has had too many requests from here and asks to wait for {wait}.",
-            "Wait, then press Resume; signing in to the Hub raises the limit.",
+            "Wait, then try again; signing in to the Hub raises the limit.",
             host=host,
         )
         self.wait_s: Final = wait_s

@@ -32,7 +32,7 @@ from tandem.models.errors import RateLimited, TransferError
 from tandem.models.network import Network, host_of, masked
 
 REACH: Final = "Check the internet connection; where the Hub is blocked, set a mirror or a proxy in Settings."
-AGAIN: Final = "Press Resume to try again; what came in so far is kept."
+AGAIN: Final = "Try again; what came in so far is kept."
 OTHER_SOURCE: Final = "Choose the other source of this model, or update Tandem."
 PORTAL: Final = "Open a web browser and sign in to this network, or check the Hub address in Settings; then try again."
 _LONGEST_S: Final = 1e9
@@ -134,7 +134,7 @@ def _connection(error: Exception, url: str, name: str, network: Network, details
         return TransferError(
             "certificate",
             f"The certificate of {name} is not trusted by this system.",
-            "Check this computer's clock; the certificate of a proxy that reads along must be in the system's store.",
+            "Check this computer's clock; a proxy that inspects traffic needs its certificate in the system's store.",
             details,
             name,
         )
@@ -259,7 +259,7 @@ def _gated(name: str, network: Network, what: str, details: str, signed_in: bool
         return TransferError(
             "gated",
             f"{name} does not give {what} to your account.",
-            f"Ask for access on its page at {page}, then press Resume.",
+            f"Ask for access on its page at {page}, then try again.",
             details,
             name,
         )

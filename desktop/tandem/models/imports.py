@@ -221,7 +221,7 @@ def _in_folder(store: Store, path: Path) -> Path | None:
         raise TransferError(
             "busy",
             f"{printable(path.name)} in the model folder is not finished.",
-            "Resume its download or its import, or import it from another folder.",
+            "Wait for it to finish.",
         )
     return store.folder / place.relative_to(folder)
 

@@ -223,7 +223,7 @@ def _require_another(store: Store, item: _Item, target: Path) -> None:
         raise TransferError(
             "disk",
             f"{shown(target.parent)} is a folder of the old model folder, by another name.",
-            "Choose a folder that has no links to the old one.",
+            "Choose a folder outside of it.",
         )
     if target.is_symlink() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(store.folder)):
         target.unlink()

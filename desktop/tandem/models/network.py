@@ -248,9 +248,15 @@ def _split(text: str) -> SplitResult | None:
     return parts if parts.scheme in _PORTS and parts.hostname else None
 
 
+def _is_host(parts: SplitResult) -> bool:
+    """Whether what was written without "https://" can be meant as a host: any other word is taken for none."""
+    host = parts.hostname or ""
+    return "." in host.strip(".") or ":" in host or parts.port is not None or is_loopback(host)
+
+
 def _endpoint(text: str) -> str:
     parts = _split(text if "://" in text else f"https://{text}")
-    if parts is None or parts.query or parts.fragment:
+    if parts is None or parts.query or parts.fragment or ("://" not in text and not _is_host(parts)):
         raise UsageError(
             f"The address of the Hub, {masked(text)}, is no web address.",
             "Give it as https://host, with a path behind it if the mirror has one.",

@@ -13,7 +13,6 @@ import msgspec
 from tandem.engine.gguf import GgufFacts, printable, read_facts
 from tandem.engine.pairing import (
     SAME_VOCABULARY,
-    check_drafter,
     check_pair,
     check_target,
     pair_differences,
@@ -43,13 +42,13 @@ class Fact(msgspec.Struct, frozen=True):
         name: Which, as `tandem.engine.pairing` calls it.
         target: The target's, "" where its header does not give it.
         drafter: The drafter's.
-        same: Whether they fit.
+        fits: Whether they go together; not all of them have to be equal for that.
     """
 
     name: str
     target: str
     drafter: str
-    same: bool
+    fits: bool
 
 
 class PairReport(msgspec.Struct, frozen=True):
@@ -122,23 +121,11 @@ def _can_be_target(facts: GgufFacts) -> bool:
     return True
 
 
-def _fits(facts: GgufFacts, drafter: bool) -> bool:
-    try:
-        if drafter:
-            check_drafter(facts)
-        else:
-            check_target(facts)
-    except ModelError:
-        return False
-    return drafter or facts.architecture == TARGET
-
-
 def _facts(target: GgufFacts, drafter: GgufFacts) -> tuple[Fact, ...]:
     """Each fact with its verdict, which is that of `pair_differences`."""
     both = target.architecture == TARGET and drafter.architecture == DRAFTER
     different = {one.fact: one for one in pair_differences(target, drafter)} if both else {}
-    architectures = _fits(target, drafter=False) and _fits(drafter, drafter=True)
-    rows = [Fact("architecture", _shown(target.architecture), _shown(drafter.architecture), architectures)]
+    rows = [Fact("architecture", _shown(target.architecture), _shown(drafter.architecture), both)]
     alike = vocabulary_overlap(target, drafter)
     values: list[tuple[str, int | str | None, int | str | None]] = [
         ("hidden size", target.embedding_length, drafter.embedding_length_out),
@@ -157,10 +144,10 @@ def _facts(target: GgufFacts, drafter: GgufFacts) -> tuple[Fact, ...]:
         values.append((f"head size of {kind} layers", target.own(key, layer), drafter.own(key)))
         values.append((f"key-value heads of {kind} layers", target.own(count, layer), drafter.own(count, index)))
     for name, here, there in values:
-        same = name not in different if both else here is not None and here == there
+        fits = name not in different if both else here is not None and here == there
         if name == "token list":  # not looked at by `pair_differences` where the sizes differ already
-            same = alike >= SAME_VOCABULARY
-        rows.append(Fact(name, _shown(here), _shown(there), same))
+            fits = alike >= SAME_VOCABULARY
+        rows.append(Fact(name, _shown(here), _shown(there), fits))
     listed = {row.name for row in rows}
     for name, one in different.items():
         if name not in listed:

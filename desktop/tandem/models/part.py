@@ -94,14 +94,38 @@ class PartLock:
             self._part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock.acquire()
         except Timeout as error:
-            name = printable(self._part.name.removesuffix(".part"))
-            raise TransferError(
-                "busy",
-                f"{name} is being downloaded by another Tandem.",
-                "Wait until it is done there, or pause it there and resume it here.",
-            ) from error
+            raise self._busy() from error
         except OSError as error:
             raise disk_error(error, self._part) from error
+
+    def held(self) -> bool:
+        """Whether somebody has it just now; ask before this one is taken."""
+        if not self._path.exists():
+            return False
+        try:
+            with self._lock:
+                return False
+        except Timeout:
+            return True
+        except OSError:
+            return False
+
+    def require_free(self) -> None:
+        """Refuses while somebody has it.
+
+        Raises:
+            TransferError: "busy".
+        """
+        if self.held():
+            raise self._busy()
+
+    def _busy(self) -> TransferError:
+        name = printable(self._part.name.removesuffix(".part"))
+        return TransferError(
+            "busy",
+            f"{name} is being downloaded by another Tandem.",
+            "Wait until it is done there, or pause it there and resume it here.",
+        )
 
     def release(self) -> None:
         """Gives it back, and leaves nothing of it on the disk."""

@@ -34,7 +34,7 @@ def problem_of(entry: Installed, state: FileState) -> TandemError | None:
     if state is FileState.QUARANTINED:
         return TransferError(
             "wrong-hash",
-            f"{name} is not the file that it was when it was added; it is used where it is, and was not moved.",
+            f"{name} is not the file it was when it was added. It was left where it is and is not used.",
             "Remove it from the list, then get it again.",
         )
     return None

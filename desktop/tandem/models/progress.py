@@ -32,11 +32,13 @@ class Waiting(msgspec.Struct, frozen=True):
         sentence: What happened (English, for `localised`).
         seconds: Until the next try.
         attempt: Which try that will be, from 2 on.
+        tries: How many there will be at most without any progress; 0 for unknown.
     """
 
     sentence: str
     seconds: float
     attempt: int
+    tries: int = 0
 
 
 class JobProgress(msgspec.Struct, frozen=True):

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import httpx2
 
 from tandem.models.answers import Ask, changed, judge, wrong_count
+from tandem.models.bodies import BLOCK, arriving, connection_of, joined
 from tandem.models.errors import PASSING, TransferError
 from tandem.models.hub import Hub, Located
 from tandem.models.hub_errors import REACH, not_the_hub
@@ -31,23 +32,9 @@ WORTH: Final = 1 << 14
 STILL: Final = 4 << 10
 """Fewer bytes than that in the time that silence may last are silence."""
 
-BLOCK: Final = 1 << 20
-"""Bytes that a reader brings at a time, if they come fast,"""
-
 _EVERY_S: Final = 0.1
 _TICK_S: Final = 0.25
 _LATER_S: Final = 5.0
-
-
-@runtime_checkable
-class _Stream(Protocol):
-    """A connection, as httpx2 shows it."""
-
-    def get_extra_info(self, info: str) -> Any: ...
-
-
-def _joined(chunks: list[Bytes]) -> Bytes:
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def passes(error: Exception) -> bool:
@@ -363,7 +350,7 @@ class _Reader(threading.Thread):
         held: list[Bytes] = []
         count = 0
         try:
-            for chunk in self._chunks(response, left):
+            for chunk in arriving(response, left, crew.buffer if crew.source.near else None, crew.clock):
                 if left == ask.end and bytes(chunk[:64]).lstrip()[:1] == b"<":  # the file's beginning, and no GGUF's
                     raise not_the_hub(host, "it looks like a web page")
                 left -= len(chunk)
@@ -374,60 +361,19 @@ class _Reader(threading.Thread):
                 now = crew.clock()
                 pause = crew.limit.take(len(chunk), now)
                 if count >= BLOCK or now - since >= _EVERY_S or pause:
-                    block, held, count, since = _joined(held), [], 0, now
+                    block, held, count, since = joined(held), [], 0, now
                     if not crew.put(self, piece, block):
                         return
                 if pause:
                     crew.rest(self, piece, pause)
         finally:
             if held:
-                crew.put(self, piece, _joined(held))
+                crew.put(self, piece, joined(held))
         if left and not self.abandoned:
             raise TransferError("unreachable", f"The connection to {host} broke off.", REACH, f"{left} missing", host)
 
-    def _chunks(self, response: httpx2.Response, count: int) -> Iterator[Bytes]:
-        """The body as it comes in.
-
-        Of a near host, the bytes are taken from the connection itself once the client library has given out all that
-        it has read (it keeps nothing back): its own work on them costs more than all the rest. It closes the
-        connection in the end.
-        """
-        chunks = response.iter_raw()
-        straight = self._straight(response) if self._crew.source.near else None
-        for chunk in chunks:
-            count -= len(chunk)
-            yield chunk
-            if straight is not None and count > 0:
-                break
-        while straight is not None and count > 0:
-            buffer = self._crew.buffer()
-            block, filled = memoryview(buffer)[:count], 0
-            until = self._crew.clock() + _EVERY_S
-            while filled < len(block) and self._crew.clock() < until:
-                got = straight.recv_into(block[filled:])
-                if not got:
-                    count = 0
-                    break
-                filled += got
-            count -= filled
-            yield block[:filled]
-
-    def _straight(self, response: httpx2.Response) -> socket.socket | None:
-        """The connection of a response whose body is nothing but so many bytes on it."""
-        stream = response.extensions.get("network_stream")
-        if "Content-Length" not in response.headers or response.http_version != "HTTP/1.1":
-            return None
-        if not isinstance(stream, _Stream):
-            return None
-        connection, secure = stream.get_extra_info("socket"), stream.get_extra_info("ssl_object")
-        # Within a proxy's own encryption there is another one, which the socket knows nothing of.
-        plain = isinstance(connection, socket.socket) and (secure is None or secure is connection)
-        return connection if plain else None
-
     def _watch(self, _event: str, info: dict[str, Any]) -> None:
         """Follows what the client does, for the connections that it makes."""
-        stream = info.get("return_value")
-        if isinstance(stream, _Stream):
-            connection = stream.get_extra_info("socket")
-            if isinstance(connection, socket.socket):
-                self._crew.noted(self, connection)
+        connection = connection_of(info.get("return_value"))
+        if connection is not None:
+            self._crew.noted(self, connection)

@@ -272,6 +272,8 @@ def _require_drafter(root: Mapping[str, Any]) -> None:
     names = [name for name in classes if isinstance(name, str)] if isinstance(classes, list) else []
     if not _CLASSES.isdisjoint(names) or kind in _KINDS:
         return
+    if not names and not (isinstance(kind, str) and kind):
+        raise ModelError("not-a-drafter", "config.json does not say what kind of model this is.", _AGAIN)
     what = printable(names[0] if names else str(kind), 60)
     raise ModelError(
         "not-a-drafter",

@@ -153,9 +153,10 @@ def _best_step(magnitudes: Bits, codes: Floats) -> tuple[Floats, Doubles]:
     middle = (weights * wide).sum(axis=1) / (wide * wide).sum(axis=1)
     power = (weights**2).sum(axis=1)
     for step in _candidates(lowest[at], np.clip(middle, lowest[at], highest[at]), highest[at]):
-        single = step.astype(np.float32)
+        usable = np.isfinite(step) & (step > 0)
+        single = np.where(usable, step, 0).astype(np.float32)
         products = single[:, None] * codes  # 11 bits times 4 bits: exact
-        fits = np.isfinite(step) & (step > 0) & (to_bf16(products) == magnitudes).all(axis=1)
+        fits = usable & (to_bf16(products) == magnitudes).all(axis=1)
         rank = ((products - weights) ** 2).sum(axis=1) / power + (to_f32(to_bf16(single)) != single)
         better = fits & (rank < ranks[at])
         ranks[at[better]], steps[at[better]] = rank[better], single[better]

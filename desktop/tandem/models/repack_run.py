@@ -21,7 +21,7 @@ from tandem.engine.pairing import check_drafter
 from tandem.errors import ModelError, UsageError
 from tandem.files import sync_folder
 from tandem.models import repack_grid as grid
-from tandem.models.disk import FULL, free_bytes, shown
+from tandem.models.disk import FULL, amount, free_bytes, shown
 from tandem.models.errors import TransferError
 from tandem.models.hashing import check, hash_file
 from tandem.models.repack_config import ARCHITECTURE, CONFIG, EMBEDDING, OUTPUT, Config, Wanted, match
@@ -293,7 +293,7 @@ def _require_room(folder: Path, needed: int) -> None:
     if free < needed:
         raise TransferError(
             "no-room",
-            f"The disk of {shown(folder.parent)} has {free:,} bytes free, and {needed:,} are needed.",
+            f"The disk of {shown(folder.parent)} has {amount(free)} free, and {amount(needed, up=True)} are needed.",
             "Make room on that disk, or write the new file to another one.",
         )
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
 from tandem.models.errors import PASSING, RateLimited, TransferError
 from tandem.models.hub_errors import REACH
@@ -20,6 +20,10 @@ LONGEST_S: Final = 60.0
 PATIENCE_S: Final = 300.0
 """A host that asks to wait for longer than that is not waited for."""
 
+FIRST_TRIES: Final = 3
+"""So often, some seconds in all, where nothing has answered yet: then there is no network, or a wrong address."""
+
+_NO_ANSWER: Final = frozenset({"unreachable", "timeout"})
 _TOLD_EVERY_S: Final = 1.0
 _T = TypeVar("_T")
 
@@ -28,7 +32,7 @@ class Retries:
     """Does things that may fail for a moment.
 
     Args:
-        tries: How often in a row without any progress.
+        tries: How often in a row without any progress, once anything has answered.
         backoff_s: Seconds before the second try, about; they double with each.
         stop: Ends the waiting.
         waits: Is told why nothing happens, and with None that it goes on.
@@ -38,6 +42,7 @@ class Retries:
         self._tries = tries
         self._stop = stop
         self._waits = waits
+        self._answered = False  # has anything, ever
         self._exponential = wait_random_exponential(multiplier=backoff_s, max=LONGEST_S)
 
     def __call__(self, action: Callable[[], _T], advanced: Callable[[], bool] = lambda: False) -> _T:
@@ -63,11 +68,25 @@ class Retries:
             retry=retry_if_exception(_may_pass),
             after=after,
             wait=self._seconds,
-            stop=stop_after_attempt(self._tries),
+            stop=lambda state: state.attempt_number >= self._most,
             sleep=lambda seconds: self._rest(seconds, *failed[0]),
             reraise=True,
         )
-        return retrying(action)
+        return retrying(lambda: self._heard(action))
+
+    @property
+    def _most(self) -> int:
+        return self._tries if self._answered else min(self._tries, FIRST_TRIES)
+
+    def _heard(self, action: Callable[[], _T]) -> _T:
+        """Does it once, and notes whether anybody answered."""
+        try:
+            result = action()
+        except TransferError as error:
+            self._answered = self._answered or error.fault not in _NO_ANSWER
+            raise
+        self._answered = True
+        return result
 
     def _seconds(self, state: RetryCallState) -> float:
         error = _error_of(state)
@@ -79,7 +98,7 @@ class Retries:
         sentence = error.sentence if isinstance(error, TransferError) else ""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self._waits(Waiting(sentence, left, attempt))
+            self._waits(Waiting(sentence, left, attempt, self._most))
             if self._stop.wait(min(left, _TOLD_EVERY_S)):
                 break
         self._waits(None)

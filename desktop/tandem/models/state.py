@@ -16,7 +16,7 @@ class FileState(StrEnum):
         RESOLVING: The Hub is asked what it is.
         TRANSFERRING: Bytes come in.
         PAUSED: A part is kept; it goes on when asked to.
-        FAILED: It ended with an error; a part may be kept.
+        FAILED: It could not be downloaded: it cannot be, or was tried often enough. A part may be kept.
         CHECKING: All bytes are here: size, sha256 and header are compared.
         INSTALLED: Size, sha256 and header agreed.
         VERIFYING: An installed file is hashed again.
@@ -46,7 +46,7 @@ TRANSITIONS: Final[Mapping[FileState, frozenset[FileState]]] = {
     _S.RESOLVING: frozenset({_S.TRANSFERRING, _S.CHECKING, _S.PAUSED, _S.FAILED, _S.ABSENT}),
     _S.TRANSFERRING: frozenset({_S.CHECKING, _S.PAUSED, _S.FAILED, _S.ABSENT}),
     _S.PAUSED: frozenset({_S.QUEUED, _S.ABSENT}),
-    _S.FAILED: frozenset({_S.QUEUED, _S.ABSENT}),
+    _S.FAILED: frozenset({_S.QUEUED, _S.PAUSED, _S.ABSENT}),
     _S.CHECKING: frozenset({_S.INSTALLED, _S.QUARANTINED, _S.FAILED, _S.PAUSED, _S.ABSENT}),
     _S.INSTALLED: frozenset({_S.VERIFYING, _S.CHANGED, _S.MISSING, _S.ABSENT}),
     _S.VERIFYING: frozenset({_S.INSTALLED, _S.CHANGED, _S.QUARANTINED, _S.MISSING}),

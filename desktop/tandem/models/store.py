@@ -346,7 +346,7 @@ class Store:
         error = TransferError(
             "wrong-hash",
             f"{place.name} was another file than it should be; the right one has taken its place.",
-            "Remove it if you do not need it.",
+            "Remove the set-aside file if you do not need it.",
         )
         self.quarantine(place, error)
 

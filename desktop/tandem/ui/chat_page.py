@@ -43,13 +43,11 @@ class ChatPage(QWidget):
         models_requested: Show the page Models.
         files_requested: Choose the files of a pair.
         logs_requested: Show the folder with the logs.
-        machine_wanted: The welcome wants to say what this machine can run.
     """
 
     models_requested = Signal()
     files_requested = Signal()
     logs_requested = Signal()
-    machine_wanted = Signal()
 
     def __init__(self, manager: ThemeManager, controller: Controller, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -277,7 +275,6 @@ class ChatPage(QWidget):
             self.body.setCurrentWidget(self.suggestions)
 
     def _show_welcome(self) -> None:
-        self.machine_wanted.emit()
         self.body.setCurrentWidget(self.welcome)
         self.welcome.demo.setFocus(Qt.FocusReason.OtherFocusReason)
 

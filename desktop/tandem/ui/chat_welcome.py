@@ -8,7 +8,7 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSize, Q
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from tandem.hardware.machine import NEEDS, Machine, Need, best
+from tandem.hardware.machine import Machine, Need, best
 from tandem.models.state import FileState
 from tandem.ui import icons
 from tandem.ui.i18n import size
@@ -18,6 +18,7 @@ from tandem.ui.theme import ThemeManager
 
 if TYPE_CHECKING:
     from tandem.models.overview import Overview
+    from tandem.ui.session_state import NetworkView
 
 IDEAS: Final = (
     str(QT_TRANSLATE_NOOP("Suggestions", "Write a Python function that checks if a number is prime.")),
@@ -82,17 +83,20 @@ class Suggestions(QWidget):
     Attributes:
         chosen: A text for the composer.
         download_requested: The key of a pair in the catalog.
+        models_requested: The page with the models is to be shown.
     """
 
     chosen = Signal(str)
     download_requested = Signal(str)
+    models_requested = Signal()
 
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._manager = manager
         self._demo = False
         self._here = False  # a model of the catalog is, or it is on its way
-        self._offer: Need | None = next(iter(NEEDS), None)
+        self._machine: Machine | None = None
+        self._offline = False
         self._picture = QLabel()
         self._title = label(size="title", bold=True, wrap=True)
         self._text = label(role="muted", wrap=True)
@@ -127,12 +131,13 @@ class Suggestions(QWidget):
             text = self.tr("The demo pair shows how drafting works. What it says is not clever.")
         self._text.setText(text)
         offer = self._offer
-        offered = self._demo and offer is not None and not self._here
+        offered = self._demo and (offer is not None or self._machine is None) and not self._here and not self._offline
         self.download.setVisible(offered)
         self.ideas[-1].setVisible(not offered)  # it takes that one's place: a low window has room for no more
+        text = self.tr("Download Gemma 4")
         if offer is not None:
-            text = self.tr("Download {name} ({size})")
-            self.download.setText(text.format(name=offer.name, size=size(offer.weights)))
+            text = self.tr("Download {name} ({size})").format(name=offer.name, size=size(offer.weights))
+        self.download.setText(text)
         for place, idea in enumerate(self.ideas):
             idea.set_whole(QCoreApplication.translate("Suggestions", IDEAS[place]))
 
@@ -143,8 +148,13 @@ class Suggestions(QWidget):
             self.retranslate()
 
     def set_machine(self, machine: Machine) -> None:
-        """This machine: the model that fits it best is offered; before it is known, the smallest one."""
-        self._offer = best(machine)
+        """This machine: the model that fits it best is offered; before it is known, none is named."""
+        self._machine = machine
+        self.retranslate()
+
+    def set_network(self, network: NetworkView) -> None:
+        """How the Hub is reached: where it may not be asked, nothing is offered."""
+        self._offline = network.offline
         self.retranslate()
 
     def set_overview(self, overview: Overview) -> None:
@@ -152,9 +162,16 @@ class Suggestions(QWidget):
         self._here = any(pair.state is not FileState.ABSENT for pair in overview.pairs)
         self.retranslate()
 
+    @property
+    def _offer(self) -> Need | None:
+        return None if self._machine is None else best(self._machine)
+
     def _ask(self) -> None:
-        if self._offer is not None:
-            self.download_requested.emit(self._offer.key)
+        offer = self._offer
+        if offer is not None:
+            self.download_requested.emit(offer.key)
+        else:
+            self.models_requested.emit()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Follows the language."""

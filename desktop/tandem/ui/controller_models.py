@@ -267,7 +267,8 @@ class ModelsKeeper(QObject):
             return
         self._moving_to = folder
         state = self._pairs.state
-        self._released = RELEASE_FIRST and state.choice.kind == "files" and state.kind in ("loaded", "loading")
+        loads = state.kind == "loading"  # it would look for the files where they are no more
+        self._released = state.choice.kind == "files" and (loads or (RELEASE_FIRST and state.kind == "loaded"))
         self.downloads.hold(self.release_requested.emit if self._released else self.released)
 
     @Slot()
@@ -355,9 +356,9 @@ class ModelsKeeper(QObject):
 
     def _tell_trouble(self, error: TandemError | None) -> None:
         """What is wrong with the model folder is said once."""
-        before, self._trouble = self._trouble, "" if error is None else error.sentence
-        if error is not None and error.sentence != before:
+        if error is not None and error.sentence != self._trouble:
             self._complain(error, sticky=True)
+        self._trouble = "" if error is None else error.sentence
 
     def _looked(self) -> None:
         self._refreshing = False
@@ -375,9 +376,7 @@ class ModelsKeeper(QObject):
         files = [file for pair in overview.pairs for file in pair.files] + list(overview.imported)
         odd = [file.name for file in files if file.state in (FileState.CHANGED, FileState.MISSING)]
         if odd:
-            text = self.tr(
-                "%n model file(s) are gone or not as they were when they were checked: {names}.", "", len(odd)
-            )
+            text = self.tr("%n model file(s) are missing or changed since the last check: {names}.", "", len(odd))
             text, action = text.format(names=", ".join(odd)), self.tr("Show the models")
             self.notice.emit(Notice("warn", text, "", "open-models", action, sticky=True))
 

@@ -137,10 +137,10 @@ class FileWork(QObject):
         for sentence, remedy in verified.problems:
             self._complain(sentence, remedy)
         if verified.stopped:
-            text = self.tr("The check was stopped; %n file(s) were as they should be.", "", verified.good)
+            text = self.tr("The check was stopped; %n file(s) were found intact.", "", verified.good)
             self.notice.emit(Notice("info", text))
         elif not verified.problems:
-            text = self.tr("%n file(s) checked: all are as they should be.", "", verified.good)
+            text = self.tr("%n file(s) checked: no fault found.", "", verified.good)
             self.notice.emit(Notice("good", text))
 
     def _on_looked(self, looked: Looked | None) -> None:

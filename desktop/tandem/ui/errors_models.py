@@ -12,13 +12,13 @@ _HUB: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "{file} on the Hub is not the file that Tandem knows: {found} there, {pinned} here."),
     QT_TRANSLATE_NOOP("Errors", "Update Tandem, or choose the other source of this model."),
     QT_TRANSLATE_NOOP("Errors", "{host} has had too many requests from here and asks to wait for {wait}."),
-    QT_TRANSLATE_NOOP("Errors", "Wait, then press Resume; signing in to the Hub raises the limit."),
+    QT_TRANSLATE_NOOP("Errors", "Wait, then try again; signing in to the Hub raises the limit."),
     QT_TRANSLATE_NOOP("Errors", "{host} gives no sha256 for {file}, so that it cannot be checked."),
     QT_TRANSLATE_NOOP("Errors", "{repository} at {host} has no {file}."),
     QT_TRANSLATE_NOOP("Errors", "The certificate of {host} is not trusted by this system."),
     QT_TRANSLATE_NOOP(
         "Errors",
-        "Check this computer's clock; the certificate of a proxy that reads along must be in the system's store.",
+        "Check this computer's clock; a proxy that inspects traffic needs its certificate in the system's store.",
     ),
     QT_TRANSLATE_NOOP("Errors", "No secure connection to {host} could be made."),
     QT_TRANSLATE_NOOP(
@@ -44,7 +44,7 @@ _HUB: Final = texts(
     QT_TRANSLATE_NOOP(
         "Errors", "Check the internet connection; where the Hub is blocked, set a mirror or a proxy in Settings."
     ),
-    QT_TRANSLATE_NOOP("Errors", "Press Resume to try again; what came in so far is kept."),
+    QT_TRANSLATE_NOOP("Errors", "Try again; what came in so far is kept."),
     QT_TRANSLATE_NOOP("Errors", "Choose the other source of this model, or update Tandem."),
     QT_TRANSLATE_NOOP(
         "Errors",
@@ -66,7 +66,7 @@ _HUB: Final = texts(
         "Errors", "{host} shows no {thing} to somebody who is not signed in; it is private, or no longer there."
     ),
     QT_TRANSLATE_NOOP("Errors", "{host} does not give {thing} to your account."),
-    QT_TRANSLATE_NOOP("Errors", "Ask for access on its page at {address}, then press Resume."),
+    QT_TRANSLATE_NOOP("Errors", "Ask for access on its page at {address}, then try again."),
     QT_TRANSLATE_NOOP("Errors", "{host} gives {thing} only to people who asked for access."),
     QT_TRANSLATE_NOOP("Errors", "Ask for access on its page at {address}, then sign in with a token in Settings."),
     QT_TRANSLATE_NOOP("Errors", "{host} sends {file} compressed, which it was asked not to do."),
@@ -90,8 +90,8 @@ _FILES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "There is no model {key} in Tandem's list."),
     QT_TRANSLATE_NOOP("Errors", "Choose one of the page Models."),
     QT_TRANSLATE_NOOP("Errors", "The disk of {folder} is full."),
-    QT_TRANSLATE_NOOP("Errors", "Make room on that disk, then press Resume."),
-    QT_TRANSLATE_NOOP("Errors", "The disk of {folder} has {free} bytes free, and {needed} are needed."),
+    QT_TRANSLATE_NOOP("Errors", "Make room on that disk, then go on."),
+    QT_TRANSLATE_NOOP("Errors", "The disk of {folder} has {free} free, and {needed} are needed."),
     QT_TRANSLATE_NOOP("Errors", "Make room on that disk, or choose a model folder on another one in the settings."),
     QT_TRANSLATE_NOOP("Errors", "Tandem may not write to {folder}."),
     QT_TRANSLATE_NOOP("Errors", "Choose another model folder in the settings, or change this one's permissions."),
@@ -100,6 +100,8 @@ _FILES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "The folder {folder} is not there."),
     QT_TRANSLATE_NOOP("Errors", "Connect its disk, or choose another model folder in the settings."),
     QT_TRANSLATE_NOOP("Errors", "{folder} cannot be read or written: {reason}."),
+    QT_TRANSLATE_NOOP("Errors", "In {folder}, something else has the name {name}."),
+    QT_TRANSLATE_NOOP("Errors", "Move it out of the way, then try again."),
     QT_TRANSLATE_NOOP("Errors", "Another program is changing the models in {folder}."),
     QT_TRANSLATE_NOOP("Errors", "Wait for it to finish, then try again."),
     QT_TRANSLATE_NOOP("Errors", "{name} is being written by another program."),
@@ -113,6 +115,8 @@ _FILES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "There is another file named {name} in {folder}."),
     QT_TRANSLATE_NOOP("Errors", "Move or remove that file, or choose another folder."),
     QT_TRANSLATE_NOOP("Errors", "{folder} lies in the model folder that is to be moved."),
+    QT_TRANSLATE_NOOP("Errors", "{folder} is a folder of the old model folder, by another name."),
+    QT_TRANSLATE_NOOP("Errors", "{name} in the model folder is not finished."),
     QT_TRANSLATE_NOOP("Errors", "Choose a folder outside of it."),
     QT_TRANSLATE_NOOP("Errors", "{name} has {size} bytes and should have {expected}."),
     QT_TRANSLATE_NOOP("Errors", "Start its download again."),
@@ -120,7 +124,7 @@ _FILES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "Start its download again; this one was set aside."),
     QT_TRANSLATE_NOOP("Errors", "Import it again from where it came; this one was set aside."),
     QT_TRANSLATE_NOOP("Errors", "{name} was another file than it should be; the right one has taken its place."),
-    QT_TRANSLATE_NOOP("Errors", "Remove it if you do not need it."),
+    QT_TRANSLATE_NOOP("Errors", "Remove the set-aside file if you do not need it."),
     QT_TRANSLATE_NOOP("Errors", "{name} is no longer in {folder}."),
     QT_TRANSLATE_NOOP("Errors", "Connect its disk, or get the file again."),
     QT_TRANSLATE_NOOP("Errors", "{name} was found on the disk and has not been verified yet."),
@@ -128,7 +132,7 @@ _FILES: Final = texts(
     QT_TRANSLATE_NOOP("Errors", "{name} has changed since it was checked."),
     QT_TRANSLATE_NOOP("Errors", "Verify the file: if it is still the right one, it can be used again."),
     QT_TRANSLATE_NOOP(
-        "Errors", "{name} is not the file that it was when it was added; it is used where it is, and was not moved."
+        "Errors", "{name} is not the file it was when it was added. It was left where it is and is not used."
     ),
     QT_TRANSLATE_NOOP("Errors", "Remove it from the list, then get it again."),
     QT_TRANSLATE_NOOP("Errors", "{name} was written to while it was read."),

@@ -21,6 +21,8 @@ _LOOKS: Final[dict[Fit, tuple[str, TextRole]]] = {
     "tight": ("warning", "warn"),
     "too-large": ("close", "bad"),
 }
+_UNSURE: Final[tuple[str, TextRole]] = ("info", "text")
+"""Of what is known it fits; but more is needed than is known."""
 
 
 class FitView(Speaking):
@@ -76,7 +78,7 @@ class FitView(Speaking):
     def retranslate(self) -> None:
         """Verdict and detail."""
         verdicts = {
-            "fits": self.tr("Fits this machine"),
+            "fits": self.tr("Fits this machine") if self._exact else self.tr("Probably fits"),
             "tight": self.tr("Tight: close other programs first"),
             "too-large": self.tr("Too large for this machine"),
         }
@@ -88,13 +90,21 @@ class FitView(Speaking):
                 text = self.tr("Needs more than {needed} of memory.")
             self._detail.setText(text.format(needed=size(self._needed)))
         else:
-            self._verdict.set_state(*_LOOKS[verdict], verdicts[verdict])
-            text = self.tr("Needs about {needed} (an estimate). {free} of {total} are free.")
+            icon, role = _LOOKS[verdict] if self._exact or verdict != "fits" else _UNSURE
+            self._verdict.set_state(icon, role, verdicts[verdict])
+            text = self.tr("About {needed} needed · {free} of {total} free")
             if not self._exact:
-                text = self.tr("Needs more than {needed}: the chat itself is not counted. {free} of {total} are free.")
+                text = self.tr("More than {needed} needed · {free} of {total} free")
             sizes = {"needed": self._needed, "free": machine.memory_free, "total": machine.memory_total}
             self._detail.setText(text.format(**{name: size(value) for name, value in sizes.items()}))
-            self.bar.set_shares(machine.memory_total - machine.memory_free, self._needed, machine.memory_total, verdict)
+            taken = machine.memory_total - machine.memory_free
+            self.bar.set_shares(taken, self._needed, machine.memory_total, verdict, role)
+        text = self.tr("An estimate, for a chat of usual length.")
+        if not self._exact:
+            text = self.tr("An estimate, without the memory of the chat itself.")
+        for part in (self._detail, self.bar):
+            part.setToolTip(text)
+            part.setAccessibleDescription(text)
         self.bar.setAccessibleName(self.text)
 
 
@@ -106,12 +116,14 @@ class MemoryBar(QWidget):
         self._manager = manager
         self._taken, self._needed, self._total = 0, 0, 0
         self._verdict: Fit = "fits"
+        self._role: TextRole = "good"
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         manager.changed.connect(self.updateGeometry)
 
-    def set_shares(self, taken: int, needed: int, total: int, verdict: Fit) -> None:
-        """Bytes taken by others, needed and in all, and what that means."""
+    def set_shares(self, taken: int, needed: int, total: int, verdict: Fit, role: TextRole) -> None:
+        """Bytes taken by others, needed and in all, what that means, and its colour."""
         self._taken, self._needed, self._total, self._verdict = taken, needed, total, verdict
+        self._role = role
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -138,4 +150,4 @@ class MemoryBar(QWidget):
                 needed = min(max(rect.width() * self._needed / self._total, 3.0), rect.width())
                 start = min(taken, rect.width() - 3.0) if self._verdict == "fits" else min(taken, rect.width() - needed)
                 painter.fillRect(QRectF(0, 0, taken, rect.height()), theme.colour("edge"))
-                painter.fillRect(QRectF(start, 0, needed, rect.height()), theme.colour(_LOOKS[self._verdict][1]))
+                painter.fillRect(QRectF(start, 0, needed, rect.height()), theme.colour(self._role))

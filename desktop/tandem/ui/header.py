@@ -10,9 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from tandem.engine.protocol import Loaded
-from tandem.models.catalog import catalog
 from tandem.models.progress import JobProgress
-from tandem.models.state import FileState
 from tandem.settings import PairChoice
 from tandem.ui import i18n, models_state_text
 from tandem.ui.errors_text import localised
@@ -59,6 +57,7 @@ class Header(QWidget):
         self._pair = PairState()
         self._drafter = DrafterState()
         self._job: JobProgress | None = None
+        self._seen: JobProgress | None = None
         self._used = self._limit = 0
         self.sidebar = IconButton(manager, "sidebar", "", "Ctrl+B")
         self.pair = QuietButton(manager, "", "chip")
@@ -104,7 +103,15 @@ class Header(QWidget):
     def set_job(self, job: JobProgress | None) -> None:
         """Shows how far a download is, or that it needs somebody; None takes it away."""
         self._job = job
+        if job is None or job.running:
+            self._seen = None
         self._show_job()
+
+    def seen_job(self) -> None:
+        """How the last download ended was seen elsewhere: it is not told here any longer."""
+        if self._job is not None and not self._job.running:
+            self._seen = self._job
+            self._show_job()
 
     def explain_drafter(self) -> Popover:
         """Opens what there is to say about the drafter."""
@@ -166,7 +173,7 @@ class Header(QWidget):
 
     def _show_job(self) -> None:
         job = self._job
-        shown = job is not None and (job.running or bool(job.sentence))
+        shown = job is not None and (job.running or (bool(job.sentence) and job != self._seen))
         self.job.setVisible(shown)
         if job is None or not shown:
             return
@@ -180,7 +187,7 @@ class Header(QWidget):
         details = (f"{name}: {state}", models_state_text.amount(job), models_state_text.waiting(job), reason, remedy)
         kind: Kind = "warn" if job.waiting is not None else "busy"
         if not job.running:
-            kind = "failed" if models_state_text.job_state(job) is FileState.FAILED else "warn"
+            kind = "failed" if models_state_text.gravity(models_state_text.job_state(job)) == "bad" else "warn"
         text = " · ".join(part for part in parts if part)
         self.job.set_state(kind, text, "\n".join(part for part in details if part))
 
@@ -284,5 +291,4 @@ def choice_name(choice: PairChoice, loaded: Loaded | None = None) -> str:
 
 def short_name(key: str) -> str:
     """A pair's model for where there is little room: "E2B"; the key itself for one that the catalog does not have."""
-    pair = catalog().pair(key)
-    return key if pair is None else catalog().size_of(pair).name.removeprefix("Gemma 4 ")
+    return models_state_text.model_name(key).removeprefix("Gemma 4 ")

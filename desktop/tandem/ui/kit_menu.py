@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from PySide6.QtGui import QAction
+    from PySide6.QtWidgets import QPushButton
 
     from tandem.ui.theme import ThemeManager
 
@@ -96,7 +97,7 @@ def message_box(
         kind: Its icon.
         text: The question or message; plain text.
         details: A sentence under it; plain text.
-        buttons: (text, part) in order. The first "accept" is the default, "reject" is Escape's.
+        buttons: (text, part) in order. The first "accept" is the default, else "reject", which is Escape's.
     """
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -112,4 +113,6 @@ def message_box(
             box.setDefaultButton(button)
         if part == "reject":
             box.setEscapeButton(button)
+    if box.defaultButton() is None and box.escapeButton() is not None:
+        box.setDefaultButton(cast("QPushButton", box.escapeButton()))  # Enter takes nothing away that was not meant
     return box

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from tandem.hardware.machine import Machine, need_of
 from tandem.models.catalog import CatalogPair, CatalogSize
-from tandem.models.progress import FileProgress, JobProgress
+from tandem.models.progress import JobProgress
 from tandem.models.state import ACTIVE, FileState
 from tandem.ui import models_state_text as texts
 from tandem.ui.errors_text import localised
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tandem.ui.theme import ThemeManager
 
 _HERE: Final = frozenset({FileState.INSTALLED, FileState.VERIFYING, FileState.CHANGED, FileState.MISSING})
-_GRAVE: Final = frozenset({FileState.FAILED, FileState.QUARANTINED})
 
 
 class ModelCard(Speaking):
@@ -79,6 +78,11 @@ class ModelCard(Speaking):
         self.only_source = label(size="small", wrap=True)
         self.bytes = label(size="small", wrap=True)
         self.licence = label(size="small", wrap=True)
+        self.unpinned = label(size="small", role="muted", wrap=True)
+        self.say(
+            self.unpinned.setText,
+            lambda: self.tr("The drafter's hash is taken from the Hub at the first download."),
+        )
         need = need_of(size)
         self.fit = FitView(manager, need.memory(), exact=need.exact)
         self.progress = JobView(manager)
@@ -87,7 +91,7 @@ class ModelCard(Speaking):
         self.remedy.clicked.connect(self._cure)
         self.action = ActionButton(manager)
         self.action.pressed.connect(self._act)
-        self.more = IconButton(manager, "more", "")
+        self.more = self.action.heir = IconButton(manager, "more", "")
         self.more.clicked.connect(self.open_menu)
         self.menu: Final = CardMenu(manager, self)
         self.menu.cancel_requested.connect(self.cancel_requested)
@@ -120,6 +124,7 @@ class ModelCard(Speaking):
             centred = Qt.AlignmentFlag.AlignVCenter if value is sources and many else Qt.AlignmentFlag.AlignTop
             self._grid.addWidget(term, line, 0, centred)
             self._grid.addWidget(value, line, 1)
+        self._grid.addWidget(self.unpinned, len(rows), 0, 1, 2)
         foot = QHBoxLayout()
         spaced(foot, manager, "s")
         foot.addWidget(self.action)
@@ -238,6 +243,7 @@ class ModelCard(Speaking):
         self._show_sources(pair)
         self.bytes.setText(self._size_text(pair, state))
         self.licence.setText(pair.licence)
+        self.unpinned.setVisible(pair.drafter.pin is None and state not in _HERE)
         need = need_of(self.size_, pair)
         self.fit.set_needed(need.memory(), exact=need.exact)
         shown = job if job is not None else self._kept()
@@ -260,7 +266,7 @@ class ModelCard(Speaking):
     @property
     def menu_facts(self) -> MenuFacts:
         """What the menu goes by."""
-        pair, view, job = self.pair, self.view, self.job
+        pair, view, job, state = self.pair, self.view, self.job, self.file_state
         files = () if view is None else view.files
         here = [file for file in files if file.state in _HERE and file.path]
         part = sum(file.done for file in files if file.state not in _HERE)
@@ -270,7 +276,7 @@ class ModelCard(Speaking):
         lines = [f"{self._host}/{file.repo} · {file.file}" for file in pair.files]
         return MenuFacts(
             name=self.size_.name,
-            state=self.file_state,
+            state=state,
             in_use=self.in_use,
             part=part,
             on_disk=sum(file.done for file in here),
@@ -278,6 +284,7 @@ class ModelCard(Speaking):
             folder=folder,
             address="\n".join(lines),
             key=pair.key,
+            told=job is not None or state is FileState.FAILED,
         )
 
     def choose_source(self, key: str) -> None:
@@ -286,13 +293,13 @@ class ModelCard(Speaking):
         self.retranslate()
 
     def _show_sources(self, pair: CatalogPair) -> None:
-        self.only_source.setText(f"{pair.source} · {pair.quantisation}")
+        self.only_source.setText(f"{texts.source(pair)} · {pair.quantisation}")
         entries: list[tuple[str, object]] = []
         for each in self.size_.pairs:
             view = self._views.get(each.key)
             here = view is not None and view.state in _HERE and view.state is not FileState.MISSING
             text = self.tr("{source} · {quantisation} (here)") if here else "{source} · {quantisation}"
-            entries.append((text.format(source=each.source, quantisation=each.quantisation), each.key))
+            entries.append((text.format(source=texts.source(each), quantisation=each.quantisation), each.key))
         self.source.set_entries(entries)
         self.source.show_choice(pair.key)
         self.source.setEnabled(self.file_state not in ACTIVE)
@@ -313,8 +320,7 @@ class ModelCard(Speaking):
         view = self.view
         if view is None or view.state not in (FileState.PAUSED, FileState.FAILED):
             return None
-        files = tuple(FileProgress(file.name, file.state, file.done, file.total) for file in view.files)
-        return JobProgress(view.key, files)
+        return texts.kept(view)
 
     def _show_problem(self, state: FileState) -> None:
         sentence = remedy = ""
@@ -324,7 +330,7 @@ class ModelCard(Speaking):
         elif self.view is not None:
             sentence, remedy = self.view.sentence, self.view.remedy
         self.problem.setVisible(bool(sentence))
-        self.problem.set_kind("bad" if state in _GRAVE else "warn")
+        self.problem.set_kind(texts.gravity(state))
         said = localised(sentence, remedy)
         self.problem.set_text(*map(texts.fitted, said))
         self.problem.setToolTip(plain_tip("\n".join(said)) if said[0] != texts.shortened(said[0]) else "")
@@ -342,6 +348,7 @@ class ModelCard(Speaking):
             "cancel": lambda: self.cancel_requested.emit(key, True),
             "pause": self.pause_requested.emit,
             "resume": lambda: self.resume_requested.emit(key),
+            "try-again": lambda: self.resume_requested.emit(key),
             "start-again": lambda: self.start_again_requested.emit(key),
             "use": lambda: self.use_requested.emit(key),
             "verify": self.verify_requested.emit,

@@ -22,6 +22,7 @@ class DemoTile(Speaking):
 
     Attributes:
         load_requested: A `PairChoice`.
+        heir: Gets the keyboard when the button that has it can be pressed no more, see `ActionButton`.
     """
 
     load_requested = Signal(object)
@@ -29,6 +30,7 @@ class DemoTile(Speaking):
     def __init__(self, manager: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(manager, parent)
         self._in_use = self._busy = False
+        self.heir: QWidget | None = None
         name = label(bold=True, wrap=True)
         self.say(name.setText, lambda: self.tr("Demo pair"))
         text = label(size="small", role="muted", wrap=True)
@@ -63,7 +65,10 @@ class DemoTile(Speaking):
     def retranslate(self) -> None:
         """The button."""
         self.button.setText(self.tr("In use") if self._in_use else self.tr("Use the demo pair"))
-        self.button.setEnabled(not self._in_use and not self._busy)
+        pressable = not self._in_use and not self._busy
+        if not pressable and self.button.hasFocus() and self.heir is not None:
+            self.heir.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.button.setEnabled(pressable)
 
 
 class CheckBar(Speaking):

@@ -172,7 +172,7 @@ class ImportedRow(FileRow):
         """A file of somebody else's is only forgotten."""
         if self._view.in_place:
             return self.tr("Tandem forgets it. The file stays where it is.")
-        return self.tr("{size} become free.").format(size=in_bytes(self._view.total))
+        return self.tr("This frees {size}.").format(size=in_bytes(self._view.total))
 
 
 class QuarantinedRow(FileRow):
@@ -200,7 +200,7 @@ class QuarantinedRow(FileRow):
 
     def removal(self) -> str:
         """It is deleted."""
-        return self.tr("{size} become free. The file cannot be brought back.").format(size=in_bytes(self._record.bytes))
+        return self.tr("This frees {size}. The file cannot be brought back.").format(size=in_bytes(self._record.bytes))
 
 
 class _Rows(Speaking):

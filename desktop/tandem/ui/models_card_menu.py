@@ -37,6 +37,7 @@ class MenuFacts(NamedTuple):
         folder: Where its files are, "" for nowhere.
         address: Where they can be had, a line each.
         key: The pair's key: what is asked stays about it, whatever the card shows when it is answered.
+        told: Whether it is told how its last download ended.
     """
 
     name: str
@@ -48,6 +49,7 @@ class MenuFacts(NamedTuple):
     folder: str = ""
     address: str = ""
     key: str = ""
+    told: bool = False
 
 
 class CardMenu(QObject):
@@ -84,12 +86,11 @@ class CardMenu(QObject):
         if self.menu is not None:
             self.menu.deleteLater()
         menu = self.menu = Menu(self._manager, self._owner)
-        if facts.state in _RUNNING:
-            menu.add("close", self.tr("Cancel the download…"), lambda: self.ask_cancel(facts))
         if facts.state in _STANDING:
             menu.add("refresh", self.tr("Start again from the beginning"), lambda: self._start_again(facts))
-        if facts.state in _STANDING and facts.part:
-            menu.add("trash", self.tr("Remove what has come in…"), lambda: self.ask_part(facts), danger=True)
+        if facts.state in _RUNNING or (facts.state in _STANDING and (facts.part or facts.told)):
+            text = self.tr("Cancel the download…") if facts.part else self.tr("Cancel the download")
+            menu.add("close", text, lambda: self.ask_cancel(facts))
         if facts.state in (_S.INSTALLED, _S.MISSING):
             menu.add("check", self.tr("Verify files"), self.verify_requested.emit)
         if facts.folder:
@@ -110,30 +111,24 @@ class CardMenu(QObject):
             self._cancel(facts, keep=False)
             return
         text = self.tr("Cancel the download of {name}?").format(name=facts.name)
-        details = self.tr("{size} have come in. If they are kept, the next download goes on from there.")
-        keep, drop = self.tr("Cancel, keep them"), self.tr("Cancel, remove them")
+        details = self.tr("{size} here so far. If this is kept, the next download goes on from there.")
+        keep, drop = self.tr("Cancel, keep it"), self.tr("Cancel, remove it")
+        back = self.tr("Go on downloading") if facts.state in _RUNNING else self.tr("Not now")
         box = message_box(
             self._manager,
             self._owner.window(),
             "question",
             text,
             details.format(size=in_bytes(facts.part)),
-            [(keep, "accept"), (drop, "destroy"), (self.tr("Go on downloading"), "reject")],
+            [(keep, "accept"), (drop, "destroy"), (back, "reject")],
         )
         answers = {"accept": lambda: self._cancel(facts, keep=True), "destroy": lambda: self._cancel(facts, keep=False)}
         self._ask(box, answers)
 
-    def ask_part(self, facts: MenuFacts) -> None:
-        """Asks before what has come in of a download is removed."""
-        text = self.tr("Remove what has come in of {name}?").format(name=facts.name)
-        details = self.tr("{size} become free. The next download begins with the first byte.")
-        box = self._sure(text, details.format(size=in_bytes(facts.part)))
-        self._ask(box, {"destroy": lambda: self._cancel(facts, keep=False)})
-
     def ask_remove(self, facts: MenuFacts) -> None:
         """Asks before files are removed."""
         text = self.tr("Remove {name} from this machine?").format(name=facts.name)
-        details = self.tr("{size} become free. It can be downloaded again at any time.")
+        details = self.tr("This frees {size}. It can be downloaded again at any time.")
         if facts.in_place:
             details = self.tr("Tandem forgets its files. They stay where they are.")
         box = self._sure(text, details.format(size=in_bytes(facts.on_disk)))

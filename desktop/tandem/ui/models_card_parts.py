@@ -80,6 +80,8 @@ class ActionButton(QWidget):
 
     Attributes:
         pressed: An `Act`.
+        heir: Gets the keyboard when the button that has it can be pressed no more; without one Qt would give it to
+            something further on, and the page would scroll there.
     """
 
     pressed = Signal(str)
@@ -88,6 +90,7 @@ class ActionButton(QWidget):
         super().__init__(parent)
         self._action = Action("", "", "")
         self._weighty = True
+        self.heir: QWidget | None = None
         self.primary = PrimaryButton(manager, "")
         self.quiet = QuietButton(manager, "")
         row = QHBoxLayout(self)
@@ -130,7 +133,10 @@ class ActionButton(QWidget):
         shown.setText(action.text)
         shown.set_icon(action.icon)
         shown.setAccessibleName(f"{action.text} · {name}")
-        shown.setEnabled(enabled and bool(action.act))
+        pressable = enabled and bool(action.act)
+        if focused and not pressable and self.heir is not None:
+            self.heir.setFocus(Qt.FocusReason.OtherFocusReason)
+        shown.setEnabled(pressable)
         shown.show()
         if focused and shown.isEnabled():
             shown.setFocus(Qt.FocusReason.OtherFocusReason)

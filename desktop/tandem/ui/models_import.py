@@ -24,7 +24,7 @@ from tandem.ui.i18n import size as in_bytes
 from tandem.ui.kit import PrimaryButton, QuietButton, label, plain_tip, spaced
 from tandem.ui.models_card_parts import Elided
 from tandem.ui.models_state_text import path_text
-from tandem.ui.page import Speaking
+from tandem.ui.page import Content, Speaking
 
 if TYPE_CHECKING:
     from tandem.models.imports import Found
@@ -43,14 +43,6 @@ _AROUND: Final = QSize(48, 96)
 """Room around a dialog on a small screen, in pixels."""
 
 
-class _Content(QWidget):
-    """What scrolls in a sheet: never higher than its texts are at its width."""
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Of the height only what the width asks for, which the scroll area finds out itself."""
-        return QSize(super().minimumSizeHint().width(), 0)
-
-
 class Sheet(QDialog):
     """A dialog with a title, a list, and buttons; it fits the screen, and what has no room there scrolls.
 
@@ -65,7 +57,7 @@ class Sheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = label(size="title", bold=True, wrap=True)
         self.text = label(role="muted", wrap=True)
-        self._inner = _Content()
+        self._inner = Content()
         inner = QVBoxLayout(self._inner)
         spaced(inner, manager, "m", ("", "", "s", ""))
         self.list, self.foot = QVBoxLayout(), QVBoxLayout()
@@ -241,8 +233,8 @@ class ImportDialog(Sheet):
         super().retranslate()
         self.setWindowTitle(self.tr("Import files"))
         self.title.setText(self.tr("Import files"))
-        self.text.setText(self.tr("What they are was read from their contents, whatever their names say."))
-        self._question.setText(self.tr("How?"))
+        self.text.setText(self.tr("What each file is was read from its contents, not from its name."))
+        self._question.setText(self.tr("How to import"))
         texts: dict[How, tuple[str, str]] = {
             "link": (
                 self.tr("Link"),

@@ -105,8 +105,8 @@ class PlacesDialog(Sheet):
         text = self.tr("Choose what Tandem is to look at. Reading a file of some GiB takes a few seconds.")
         if not self.rows:
             text = self.tr(
-                "None was found in the Hub's cache, LM Studio, Ollama, llama.cpp or the downloads. Files elsewhere can "
-                "be dropped on the page Models."
+                "None was found in the Hub's cache, LM Studio, Ollama, llama.cpp or your Downloads folder. Files "
+                "elsewhere can be dropped on the page Models."
             )
         self.text.setText(text)
         self._count()

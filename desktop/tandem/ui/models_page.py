@@ -95,6 +95,7 @@ class ModelsPage(Speaking):
         self.offline.hide()
         self.pair = PairCard(manager)
         self.demo = DemoTile(manager)
+        self.demo.heir = self.fold.button
         self.cards: Final = {each.key: ModelCard(manager, each) for each in self._known.sizes}
         self.tiles, self.larger = Tiles(manager, _CARD, 2), Tiles(manager, _CARD, 2)
         for each in self._known.sizes:

@@ -8,29 +8,34 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import PurePath
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale
 
-from tandem.models.progress import JobProgress
+from tandem.models.catalog import catalog
+from tandem.models.progress import FileProgress, JobProgress
 from tandem.models.state import FileState
 from tandem.ui.errors_text import localised
 from tandem.ui.i18n import number, percent, size
 from tandem.ui.kit import TextRole
 
+if TYPE_CHECKING:
+    from tandem.models.catalog import CatalogPair
+    from tandem.models.overview import PairView
+
 # Under a name of its own: after `QCoreApplication.translate(…)` lupdate puts the next `self.tr` into a false context.
 translate = QCoreApplication.translate
 
-Act = Literal["download", "cancel", "pause", "resume", "start-again", "use", "verify", "stop-check", ""]
+Act = Literal["download", "cancel", "pause", "resume", "try-again", "start-again", "use", "verify", "stop-check", ""]
 """What a card's main button asks for; "" for nothing."""
 
 Cure = Literal["settings", "other-source", ""]
 """What the button beside an error does; "" for none, as pressing the main button is what helps."""
 
-MAIN: Final[frozenset[Act]] = frozenset({"download", "resume", "start-again", "use", "verify"})
+MAIN: Final[frozenset[Act]] = frozenset({"download", "resume", "try-again", "start-again", "use", "verify"})
 """Actions that bring one further, and are drawn as such."""
 
-ONLINE: Final[frozenset[Act]] = frozenset({"download", "resume", "start-again"})
+ONLINE: Final[frozenset[Act]] = frozenset({"download", "resume", "try-again", "start-again"})
 """Actions that need the Hub."""
 
 _CURES: Final[dict[str, Cure]] = {
@@ -59,7 +64,7 @@ _ACTS: Final[dict[FileState, Act]] = {
     _S.RESOLVING: "pause",
     _S.TRANSFERRING: "pause",
     _S.PAUSED: "resume",
-    _S.FAILED: "resume",
+    _S.FAILED: "try-again",
     _S.CHECKING: "pause",
     _S.INSTALLED: "use",
     _S.VERIFYING: "stop-check",
@@ -72,11 +77,13 @@ _ICONS: Final[dict[Act, str]] = {
     "cancel": "close",
     "pause": "pause",
     "resume": "play",
+    "try-again": "refresh",
     "start-again": "refresh",
     "use": "chat",
     "verify": "check",
     "stop-check": "stop",
 }
+_GRAVE: Final = frozenset({_S.FAILED, _S.QUARANTINED})
 _HASH: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 _LONG: Final = re.compile(r"\S{25,}")
 _BREAK: Final = 24
@@ -124,7 +131,7 @@ def words(state: FileState) -> Words:
         _S.RESOLVING: Words("globe", "accent", translate("ModelStates", "Asking the Hub")),
         _S.TRANSFERRING: Words("download", "accent", translate("ModelStates", "Downloading")),
         _S.PAUSED: Words("pause", "muted", translate("ModelStates", "Paused")),
-        _S.FAILED: Words("warning", "bad", translate("ModelStates", "Failed")),
+        _S.FAILED: Words("warning", "bad", translate("ModelStates", "Could not be downloaded")),
         _S.CHECKING: Words("search", "accent", translate("ModelStates", "Checking")),
         _S.INSTALLED: Words("check", "good", translate("ModelStates", "Installed")),
         _S.VERIFYING: Words("search", "accent", translate("ModelStates", "Verifying")),
@@ -145,6 +152,7 @@ def action(state: FileState, *, in_use: bool = False) -> Action:
         "cancel": translate("ModelStates", "Cancel"),
         "pause": translate("ModelStates", "Pause"),
         "resume": translate("ModelStates", "Resume"),
+        "try-again": translate("ModelStates", "Try again"),
         "start-again": translate("ModelStates", "Start again"),
         "use": translate("ModelStates", "Use"),
         "verify": translate("ModelStates", "Verify files"),
@@ -162,6 +170,31 @@ def cure(fault: str, *, other_source: bool) -> Cure:
     """
     found = _CURES.get(fault, "")
     return "" if found == "other-source" and not other_source else found
+
+
+def gravity(state: FileState) -> Literal["warn", "bad"]:
+    """How grave it is that a download ended so: the kind of the message that says why, wherever it is said."""
+    return "bad" if state in _GRAVE else "warn"
+
+
+def source(pair: CatalogPair) -> str:
+    """Who published a pair: "google · drafter: unsloth" where its drafter is somebody else's."""
+    target, drafter = (file.repo.partition("/")[0] for file in pair.files)
+    if target == drafter:
+        return pair.source
+    return translate("ModelStates", "{source} · drafter: {owner}").format(source=pair.source, owner=drafter)
+
+
+def model_name(key: str) -> str:
+    """What a pair's model is called; the key itself for one that the catalog does not have."""
+    pair = catalog().pair(key)
+    return key if pair is None else catalog().size_of(pair).name
+
+
+def kept(view: PairView) -> JobProgress:
+    """What is here of a download that no job works on, as a job that stands still."""
+    files = tuple(FileProgress(file.name, file.state, file.done, file.total) for file in view.files)
+    return JobProgress(view.key, files)
 
 
 def job_state(job: JobProgress) -> FileState:

@@ -216,11 +216,19 @@ def remove(store: Store, catalog: Catalog, name: str, in_use: Sequence[str | Non
     else:
         entries = [entry for file in pair.files if (entry := store.entry(file)) is not None]
         called = catalog.size_of(pair).name
-    if any(str(entry.path) in in_use for entry in entries):
+    if any(_same(entry.path, path) for entry in entries for path in in_use if path):
         return Removed(called, in_use=True)
     for entry in entries:
         store.remove(entry)
     return Removed(called, kept=bool(entries) and all(entry.in_place for entry in entries))
+
+
+def _same(one: Path, other: str) -> bool:
+    """Whether two paths lead to one file, by whatever links."""
+    try:
+        return str(one) == other or one.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _files(paths: Sequence[str], stop: Stop) -> Iterator[Path]:

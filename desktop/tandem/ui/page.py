@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSlider,
@@ -81,6 +81,14 @@ class Speaking(QWidget):
         super().changeEvent(event)
 
 
+class Content(QWidget):
+    """What scrolls: as high as its texts are at its width, while their least heights are those of narrow texts."""
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Of the height only what the width asks for, which the scroll area finds out itself."""
+        return QSize(super().minimumSizeHint().width(), 0)
+
+
 class Column(QScrollArea):
     """A page's content: one column in the middle, scrolled up and down only.
 
@@ -104,7 +112,7 @@ class Column(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
-        content, self._middle = QWidget(), QWidget()
+        content, self._middle = Content(), QWidget()
         content.setAutoFillBackground(False)
         row = QHBoxLayout(content)
         row.setContentsMargins(0, 0, 0, 0)

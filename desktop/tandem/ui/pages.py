@@ -47,6 +47,7 @@ class Pages(QObject):
         export_all_requested: Export all chats, as "markdown" or "json".
         import_requested: Import chats.
         settings_requested: Show the page Settings.
+        machine_known: `Machine`: its facts were read anew.
     """
 
     chat_requested = Signal()
@@ -58,17 +59,17 @@ class Pages(QObject):
     export_all_requested = Signal(str)
     import_requested = Signal()
     settings_requested = Signal()
+    machine_known = Signal(object)
 
     def __init__(
         self, manager: ThemeManager, controller: Controller, question: Callable[[], bool], parent: QObject
     ) -> None:
         super().__init__(parent)
         self._manager, self._controller, self._question = manager, controller, question
-        self._waiting: list[Callable[[Machine], None]] = []
         self._models: ModelsPage | None = None
         self._compare: ComparePage | None = None
         self._settings: SettingsPage | None = None
-        self._reading_machine = False
+        self._reading_machine = self._machine_old = False
         controller.pair_changed.connect(self._show_pair)
         controller.loading.connect(self._show_load)
         controller.settings_changed.connect(self._show_settings)
@@ -113,7 +114,7 @@ class Pages(QObject):
             made.look_requested.connect(keeper.look)
             made.take_requested.connect(keeper.take)
             made.places_requested.connect(keeper.places)
-            made.settings_requested.connect(self._show_network_settings)
+            made.settings_requested.connect(self.show_network_settings)
             made.notice_performed.connect(self._perform)
             made.set_pair(self._controller.pair)
             made.set_load(self._controller.load_state)
@@ -158,13 +159,18 @@ class Pages(QObject):
         """Whether a page in view tells this itself."""
         return name == "models" and notice.action in ("open-models", "load-again")
 
-    def want_machine(self, then: Callable[[Machine], None] | None = None) -> None:
+    def want_machine(self) -> None:
         """Has the machine's facts read, in a worker and each time, as free memory changes; who shows them is told."""
-        if then is not None:
-            self._waiting.append(then)
-        if not self._reading_machine:
-            self._reading_machine = True
+        if self._reading_machine:
+            self._machine_old = True  # what is being read was asked for earlier
+        else:
+            self._reading_machine, self._machine_old = True, False
             self._controller.threads.chores.submit(machine.read, self._tell_machine, self._no_machine)
+
+    def show_network_settings(self) -> None:
+        """Shows how the Hub is reached, to be changed."""
+        self.settings_requested.emit()
+        self.settings.show_section(self.settings.models)
 
     def save_logs(self, path: str) -> None:
         """Writes the logs as a zip file, in a worker; a notice tells the end."""
@@ -194,10 +200,6 @@ class Pages(QObject):
         """A button of a message on the page Models."""
         if not self._controller.perform(notice) and notice.action == "open-logs":
             self.logs_requested.emit()
-
-    def _show_network_settings(self) -> None:
-        self.settings_requested.emit()
-        self.settings.show_section(self.settings.models)
 
     def _show_overview(self, overview: Overview) -> None:
         if self._models is not None:
@@ -243,8 +245,9 @@ class Pages(QObject):
             self._models.set_machine(found)
         if self._settings is not None:
             self._settings.set_machine(found)
-        while self._waiting:
-            self._waiting.pop()(found)
+        self.machine_known.emit(found)
+        if self._machine_old:
+            self.want_machine()
 
     def _show_pair(self, state: PairState) -> None:
         if self._models is not None:

@@ -179,10 +179,10 @@ class PrivacySection(Section):
     def _hosts(self) -> tuple[Host, ...]:
         """The Hub tells what a file is and where it lies; another host may keep its bytes."""
         hub, *stores = self._network.hosts or (HUB,)
-        asked = self.tr("When you press Download, Resume or Start again.")
+        asked = self.tr("When you press Download, Resume, Try again or Start again.")
         sent = self.tr("The names of repository and file. Your token, if you have one.")
         rows = [Host(hub, asked, sent)]
-        for store in stores or (self.tr("hosts that it names"),):
+        for store in stores or (self.tr("storage hosts that the Hub names"),):
             rows.append(
                 Host(store, self.tr("During a download."), self.tr("Which part of the file comes next. No token."))
             )

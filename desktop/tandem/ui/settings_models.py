@@ -69,7 +69,7 @@ class ModelsSection(Section):
         self.say(self.folder.name.setText, lambda: self.tr("Model folder"))
         self.say(
             self.folder.help.setText,
-            lambda: self.tr("Another folder takes all model files with it, also on another drive."),
+            lambda: self.tr("Choosing another folder moves all model files there, also to another drive."),
         )
         self.say(self.folder.change.setText, lambda: self.tr("Change…"))
         self.say(self.folder.change.setAccessibleName, lambda: self.tr("Change the model folder"))
@@ -95,7 +95,7 @@ class ModelsSection(Section):
         self.proxy_field = self.field(
             self.proxy_kind,
             lambda: self.tr("Proxy"),
-            lambda: self.tr("Automatic goes by the environment (HTTPS_PROXY)."),
+            lambda: self.tr("Automatic takes the system's proxy or HTTPS_PROXY."),
         )
         self.proxy = Address(manager)
         self.proxy.setPlaceholderText(_A_PROXY)
@@ -113,7 +113,7 @@ class ModelsSection(Section):
         self.field(
             self.speed,
             lambda: self.tr("Speed limit"),
-            lambda: self.tr("Most that a download takes of the line."),
+            lambda: self.tr("The most that a download may use of your connection."),
         )
         self.connections = Whole(manager, 1, _MOST_CONNECTIONS)
         self.connections.valueChanged.connect(lambda value: self.change(connections=value))
@@ -151,6 +151,8 @@ class ModelsSection(Section):
         self.variables = QWidget()
         self._grid = QGridLayout(self.variables)
         spaced(self._grid, manager, "xs")
+        manager.changed.connect(self._space_grid)
+        self._space_grid()
         self._grid.setColumnStretch(1, 2)
         self._grid.setColumnStretch(2, 1)
         column = QVBoxLayout(block)
@@ -215,7 +217,7 @@ class ModelsSection(Section):
         self.proxy_kind.set_entries(kinds)
         own = self.proxy_kind.currentData() == "own"
         self.proxy_address.setVisible(own)
-        text = self.tr("Automatic goes by the environment (HTTPS_PROXY).")
+        text = self.tr("Automatic takes the system's proxy or HTTPS_PROXY.")
         origin = self._origin(view.proxy_from)
         if view.proxy and origin:
             text = self.tr("In use: {address}, {origin}.").format(address=view.proxy, origin=origin)
@@ -238,7 +240,7 @@ class ModelsSection(Section):
             "keyring": lambda: self.tr("One is kept in this system's keyring."),
             "file": lambda: self.tr("The one of the Hub's own login is used."),
         }
-        none = self.tr("None, and Gemma 4 needs none. It raises the Hub's limits, and goes to the Hub alone.")
+        none = self.tr("No token, and Gemma 4 needs none. A token raises the Hub's limits, and goes to the Hub alone.")
         self.token_help.setText(places[where]() if where in places else none)
         self.token.setAccessibleDescription(self.token_help.text())
         self.keep.setEnabled(bool(self.token.text().strip()))
@@ -279,6 +281,9 @@ class ModelsSection(Section):
             return self.tr("from the system")
         return self.tr("from {variable}").format(variable=source)
 
+    def _space_grid(self) -> None:
+        self._grid.setHorizontalSpacing(self._manager.theme.space.l)
+
     # What was changed
 
     def _move(self, folder: str) -> None:
@@ -318,7 +323,7 @@ class ModelsSection(Section):
         url = QUrl(whole, QUrl.ParsingMode.StrictMode)
         if not text or (url.isValid() and url.scheme().lower() in schemes and url.host()):
             return ""
-        return self.tr("This is no address; it is not used. One begins with {scheme}.").format(
+        return self.tr("This is not an address, so it is not used. An address begins with {scheme}.").format(
             scheme=f"{schemes[0]}://"
         )
 

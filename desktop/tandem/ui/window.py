@@ -74,6 +74,8 @@ class MainWindow(QMainWindow):
         self.nav[name].setChecked(True)
         if name == "chat":
             self.chat.composer.focus()
+        elif name == "models":
+            self.chat.header.seen_job()
 
     @property
     def page(self) -> str:
@@ -163,14 +165,8 @@ class MainWindow(QMainWindow):
             button.clicked.connect(lambda _=False, name=name: self.show_page(name))
         self.chat.models_requested.connect(lambda: self.show_page("models"))
         self.chat.files_requested.connect(self._choose_files)
-        self.chat.machine_wanted.connect(lambda: self.pages.want_machine(self.chat.welcome.set_machine))
         self.chat.logs_requested.connect(self.open_logs)
-        self.chat.welcome.download_requested.connect(self._controller.models.download)
-        self._controller.models.job.connect(self._show_job)
-        offers = self.chat.suggestions
-        offers.download_requested.connect(self._controller.models.download)
-        self.chat.machine_wanted.connect(lambda: self.pages.want_machine(offers.set_machine))
-        self._controller.models.changed.connect(offers.set_overview)
+        self._connect_offers()
         self.pages.settings_requested.connect(lambda: self.show_page("settings"))
         self.pages.chat_requested.connect(lambda: self.show_page("chat"))
         self.pages.logs_requested.connect(self.open_logs)
@@ -183,6 +179,25 @@ class MainWindow(QMainWindow):
         self._controller.notice.connect(self._on_notice)
         self._controller.closed.connect(self._on_closed)
         self._manager.changed.connect(self._size)
+
+    def _connect_offers(self) -> None:
+        """The welcome and an empty chat offer downloads, both by the same facts, which are read at the start."""
+        models, welcome, offers = self._controller.models, self.chat.welcome, self.chat.suggestions
+        self._controller.ready.connect(self.pages.want_machine)
+        self._controller.ready.connect(models.show_network)
+        for part in (welcome, offers):
+            part.download_requested.connect(models.download)
+            part.models_requested.connect(lambda: self.show_page("models"))
+            self.pages.machine_known.connect(part.set_machine)
+            models.changed.connect(part.set_overview)
+            models.network.connect(part.set_network)
+        welcome.pause_requested.connect(models.pause)
+        welcome.resume_requested.connect(models.resume)
+        welcome.cancel_requested.connect(models.cancel)
+        welcome.start_again_requested.connect(models.start_again)
+        welcome.use_requested.connect(models.use)
+        welcome.settings_requested.connect(self.pages.show_network_settings)
+        models.job.connect(self._show_job)
 
     def _make_actions(self) -> None:
         does: dict[str, Callable[[], object]] = {
@@ -280,6 +295,8 @@ class MainWindow(QMainWindow):
 
     def _show_job(self, job: JobProgress | None) -> None:
         self.chat.header.set_job(job)
+        if self.page == "models":  # its card tells how it ended
+            self.chat.header.seen_job()
         if self.chat.body.currentWidget() is self.chat.welcome:
             self.chat.welcome.set_job(job)
 
