@@ -21,8 +21,8 @@ from tandem.errors import ModelError, TandemError, UsageError
 from tandem.models import imports, pair_facts
 from tandem.models.catalog import CatalogFile, CatalogPair
 from tandem.models.imports import Found, How
+from tandem.models.locks import PartLock
 from tandem.models.overview import Overview
-from tandem.models.part import PartLock
 from tandem.models.progress import JobProgress, Report
 from tandem.models.records import Installed, Quarantined
 from tandem.models.state import FileState
@@ -127,7 +127,7 @@ def _take(store: Store, found: Found, how: How) -> Attended[Installed]:
         done = _TAKEN[how] if not said else _TAKEN["copy"]
         if found.installed:
             done = "installed already"
-        elif not entry.in_place and entry.path == found.path:
+        elif entry.path == found.path and (how != "in-place" or not entry.in_place):
             done = "taken where it is, in the model folder"
         paper.line(f"{found.path.name}: {what}, {done}", "green")
         if entry.path != found.path:

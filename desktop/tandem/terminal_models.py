@@ -15,9 +15,9 @@ from tandem.errors import ModelError, TandemError
 from tandem.models import pair_facts
 from tandem.models.catalog import CatalogPair
 from tandem.models.errors import PASSING, WRONG
+from tandem.models.locks import PartLock
 from tandem.models.network import Network
 from tandem.models.overview import Overview, PairView, overview
-from tandem.models.part import PartLock
 from tandem.models.progress import FileProgress, JobProgress, Report
 from tandem.models.records import Installed
 from tandem.models.repack import OffGrid, RepackReport, repack
@@ -187,15 +187,16 @@ def verify_files(models: Models, names: Sequence[str], as_json: bool) -> int:
         return STOPPED + ended.signal
     checked = ended.result
     bad = [one for one in checked if not one.good]
+    wrong = any(one.state is not FileState.INSTALLED for one in bad)  # not what nothing can be compared with
     if as_json:
-        print_json({"ok": not bad, "files": checked})
+        print_json({"ok": not wrong, "files": checked})
     elif checked:
         show_checked(checked)
     else:
         print("There is no installed file to verify.")
     for one in bad:
         complain(ModelError("corrupt", one.sentence, one.remedy))
-    return ModelError.exit_code if bad else 0
+    return ModelError.exit_code if wrong else 0
 
 
 def compare(target: Path, drafter: Path, as_json: bool) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +14,7 @@ from rich.text import Text
 from tandem.models.catalog import Catalog
 from tandem.models.overview import FileView, Overview, PairView
 from tandem.models.pair_facts import PairReport
-from tandem.models.records import Quarantined, builtins
+from tandem.models.records import Quarantined, builtins, to_json
 from tandem.models.repack import RepackReport
 from tandem.models.state import FileState
 from tandem.models.verify import Checked
@@ -48,13 +47,7 @@ _LEFT: Final = ("changed, not used", "red")  # what set aside is for a file in p
 
 def print_json(value: Any) -> None:
     """One object on one line, as every `--json` prints it."""
-    plain = builtins(value)
-    text = json.dumps(plain, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a file name that is no Unicode, which only an escape in JSON can hold
-        text = json.dumps(plain)
-    print(text, flush=True)
+    print(to_json(value, indent=None).decode(), end="", flush=True)
 
 
 class Paper:

@@ -2457,6 +2457,18 @@
         <source>{name} is not the file it was when it was added. It was left where it is and is not used.</source>
         <translation>{name} 파일이 추가했을 때와 다릅니다. 파일은 그대로 두었으며 사용하지 않습니다.</translation>
     </message>
+    <message>
+        <source>Start its download again, or choose the other source of this model.</source>
+        <translation>다시 다운로드하거나 이 모델의 다른 출처를 선택하세요.</translation>
+    </message>
+    <message>
+        <source>There is nothing to compare {name} with: its sha256 is not known.</source>
+        <translation>{name} 파일은 sha256 값을 알 수 없어 비교할 대상이 없습니다.</translation>
+    </message>
+    <message>
+        <source>It can be used; remove it and download it again to be sure of it.</source>
+        <translation>사용할 수는 있습니다. 확실히 하려면 제거한 뒤 다시 다운로드하세요.</translation>
+    </message>
 </context>
 <context>
     <name>Figures</name>

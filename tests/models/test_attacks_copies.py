@@ -18,11 +18,11 @@ from support.modelfiles import (
 )
 from tandem.models import move as moving
 from tandem.models.catalog import CatalogPair
-from tandem.models.copying import alone, copy_file
+from tandem.models.copying import copy_file
 from tandem.models.errors import TransferError
 from tandem.models.imports import How, look, take
+from tandem.models.locks import Lock, PartLock
 from tandem.models.move import move
-from tandem.models.part import PartLock
 from tandem.models.progress import JobProgress
 from tandem.models.records import Installed
 from tandem.models.store import Store
@@ -87,7 +87,7 @@ def test_a_link_waits_for_nobodys_copy(store: Store, tmp_path: Path) -> None:
     copy = store.folder / "imported" / "m.gguf.copy"
     copy.parent.mkdir(parents=True)
     copy.write_bytes(b"half of it")
-    with alone(copy), pytest.raises(TransferError) as caught:
+    with Lock(copy), pytest.raises(TransferError) as caught:
         imported(store, mine, "link")
     assert caught.value.fault == "busy"
     assert copy.read_bytes() == b"half of it"
@@ -112,9 +112,9 @@ def test_what_is_not_finished_in_the_folder_is_not_imported(
 
 
 def test_a_file_in_the_folder_is_ours_whatever_way_leads_there(store: Store, tmp_path: Path) -> None:
-    path = model(store.folder / "somebody" / "some" / "m.gguf")
+    path = model(store.folder / "imported" / "m.gguf")
     (tmp_path / "way").symlink_to(store.folder)
-    entry = imported(store, tmp_path / "way" / "somebody" / "some" / "m.gguf", "in-place")
+    entry = imported(store, tmp_path / "way" / "imported" / "m.gguf", "in-place")
     assert (entry.path, entry.in_place) == (path, False)
     (kept,) = move(store, tmp_path / "new").installed()
     assert kept.path.exists()

@@ -128,9 +128,7 @@ def test_a_token_that_is_refused_does_not_close_what_is_open_to_all(hub: FakeHub
     hub.add(REPO, NAME, DATA)
     hub.misbehave("401", where="info")
     with Hub(Network.chosen(endpoint=hub.endpoint, environ={}), Token("hf_expired", "file")) as real:
-        assert real.signed_in
         assert real.locate(real.resolve(FILE)).etag == FILE.sha256
-        assert not real.signed_in
     assert [one.authorised for one in hub.requests] == [True, False, False]
 
 
@@ -141,7 +139,9 @@ def test_a_token_that_is_refused_is_said_where_it_is_needed(hub: FakeHub) -> Non
         with pytest.raises(TransferError, match="does not accept your token") as caught:
             real.resolve(FILE)
         assert caught.value.fault == "sign-in"
-        assert real.signed_in
+        with pytest.raises(TransferError):
+            real.resolve(FILE)
+        assert hub.requests[-1].authorised  # it is not left out from then on
 
 
 def test_gated_files_say_whether_to_sign_in_or_to_ask(hub: FakeHub) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -171,7 +172,7 @@ def test_a_file_in_the_model_folder_is_taken_where_it_is(store: Store) -> None:
     path.write_bytes(llama_bytes())
     entry = take(store, look(path, store=store), "copy")
     assert entry.path == path
-    assert not entry.in_place
+    assert entry.in_place  # it was not Tandem that put it there
     assert [one.name for one in store.folder.rglob("*.gguf")] == ["x.gguf"]
 
 
@@ -261,3 +262,52 @@ def test_a_name_that_is_no_unicode(store: Store, tmp_path: Path) -> None:
     assert overview(store).imported[0].name.isprintable()
     copied = take(store, look(path, store=store), "copy")
     assert copied == entry  # it is there already
+
+
+# --- the last news says how it is
+
+
+def test_what_was_looked_at_is_not_being_checked_any_longer(store: Store, tmp_path: Path) -> None:
+    told: list[JobProgress] = []
+    path = source(tmp_path, target_bytes())
+    found = look(path, report=told.append, store=store)
+    assert told[-1].files[0].state is FileState.ABSENT
+    take(store, found, "copy", report=told.append)
+    assert told[-1].files[0].state is FileState.INSTALLED
+    look(path, report=told.append, store=store)
+    assert told[-1].files[0].state is FileState.INSTALLED
+    assert not told[-1].running
+
+
+@pytest.mark.parametrize(
+    ("how", "why", "state"),
+    [
+        ("copy", "pause", FileState.PAUSED),
+        ("copy", "cancel", FileState.ABSENT),
+    ],
+)
+def test_a_taking_over_that_was_stopped_says_what_is_here(
+    store: Store, tmp_path: Path, how: How, why: Literal["pause", "cancel"], state: FileState
+) -> None:
+    told: list[JobProgress] = []
+    found = look(source(tmp_path, target_bytes()), store=store)
+    stop = Stop()
+    stop.set(why)
+    with pytest.raises(Stopped):
+        take(store, found, how, stop, told.append)
+    assert told[-1].files[0].state is state
+
+
+def test_a_stopped_look_and_a_failed_taking_over_end(store: Store, tmp_path: Path) -> None:
+    told: list[JobProgress] = []
+    path = source(tmp_path, target_bytes())
+    stop = Stop()
+    stop.set("cancel")
+    with pytest.raises(Stopped):
+        look(path, stop, told.append)
+    assert told[-1].files[0].state is FileState.ABSENT
+    found = look(path, store=store)
+    path.write_bytes(llama_bytes())
+    with pytest.raises(TransferError):
+        take(store, found, "copy", report=told.append)
+    assert told[-1].files[0].state is FileState.FAILED

@@ -30,7 +30,7 @@ from tandem.models import move as moving
 from tandem.models.catalog import CatalogPair
 from tandem.models.errors import TransferError
 from tandem.models.imports import look, take
-from tandem.models.move import move, moved_path
+from tandem.models.move import move
 from tandem.models.overview import overview
 from tandem.models.progress import JobProgress
 from tandem.models.state import FileState
@@ -346,9 +346,3 @@ def test_a_file_installed_meanwhile_moves_too(tmp_path: Path, pair: CatalogPair)
     assert [state for _entry, state in moved.check()] == [FileState.INSTALLED] * 3
     assert not target.path.exists()
     assert sha256(moved.place(pair.target).read_bytes()) == pair.target.pin
-
-
-def test_paths_in_settings(tmp_path: Path) -> None:
-    old, new = tmp_path / "a", tmp_path / "b"
-    assert moved_path(str(old / "x" / "y.gguf"), old, new) == str(new / "x" / "y.gguf")
-    assert moved_path(str(tmp_path / "ab" / "y.gguf"), old, new) == str(tmp_path / "ab" / "y.gguf")

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from tandem.models import part as module
 from tandem.models.errors import TransferError
-from tandem.models.part import Part, PartLock, PartRecord, read_record
+from tandem.models.locks import PartLock
+from tandem.models.part import Part, PartRecord, read_record
 from tandem.models.stop import Stop, Stopped
 
 DATA = random.Random(1).randbytes(300_000)

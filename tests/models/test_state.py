@@ -18,6 +18,7 @@ from tandem.models.catalog import CatalogPair
 from tandem.models.download import Download, Options
 from tandem.models.errors import TransferError
 from tandem.models.hub import Hub
+from tandem.models.job import Job
 from tandem.models.network import Network
 from tandem.models.overview import overview
 from tandem.models.progress import FileProgress, JobProgress
@@ -25,7 +26,6 @@ from tandem.models.state import ACTIVE, TRANSITIONS, FileState, follows
 from tandem.models.stop import Stop, Stopped
 from tandem.models.store import Store
 from tandem.models.verify import verify
-from tandem.models.work import Work
 
 S = FileState
 DOCS = Path(tandem.__file__).parents[2] / "docs" / "models.md"
@@ -45,7 +45,8 @@ def test_every_step_is_allowed_or_refused_as_it_is_drawn(before: S, after: S) ->
     allowed = before == after or (str(before), str(after)) in drawn()
     assert follows(before, after) is allowed
     told: list[JobProgress] = []
-    work = Work("verify", [FileProgress("a.gguf", before)], told.append)
+    work = Job("verify", [FileProgress("a.gguf", before)], told.append)
+    work.tell()
     if allowed:
         work.step(0, after)
         assert told[-1].files[0].state is after

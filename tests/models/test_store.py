@@ -24,7 +24,7 @@ from support.modelfiles import (
 )
 from tandem.models.catalog import Catalog, CatalogPair
 from tandem.models.errors import TransferError
-from tandem.models.part import PartLock
+from tandem.models.locks import PartLock
 from tandem.models.state import FileState
 from tandem.models.store import Store
 from tandem.settings import Settings
@@ -72,7 +72,6 @@ def test_an_empty_store_needs_no_folder(store: Store, pair: CatalogPair) -> None
     assert store.installed() == ()
     assert store.find(pair.target) is None
     assert store.pair_paths(pair) is None
-    assert store.missing_bytes(pair) == pair.size
     assert store.quarantined() == ()
     assert store.check() == ()
     assert not store.folder.exists()
@@ -95,7 +94,6 @@ def test_a_pair_is_installed_in_folders_of_any_name(tmp_path: Path, catalog: Cat
     again = Store(tmp_path / name, catalog)
     assert again.installed() == (target, drafter)
     assert again.find(pair.target) == target
-    assert again.missing_bytes(pair) == 0
     assert [state for _entry, state in again.check()] == [FileState.INSTALLED] * 2
 
 
@@ -130,7 +128,8 @@ def test_half_a_pair_is_no_pair(store: Store, pair: CatalogPair) -> None:
     install(store, pair.target, target_bytes())
     assert store.pair_paths(pair) is None
     put_part(store, pair.drafter, drafter_bytes()[:100])
-    assert store.missing_bytes(pair) == pair.drafter.size - 100
+    assert store.pair_paths(pair) is None
+    assert store.part_bytes(pair.drafter) == 100
 
 
 @pytest.mark.parametrize("total", [len(target_bytes()) + 1, len(target_bytes()) - 1])
@@ -150,7 +149,9 @@ def test_the_page_of_a_captive_portal_is_named(store: Store, pair: CatalogPair) 
 
 @pytest.mark.parametrize("data", [drafter_bytes(), llama_bytes(), target_bytes()[:-1], b"\0" * 5000, b"GGUF"])
 def test_a_wrong_header(store: Store, pair: CatalogPair, data: bytes) -> None:
-    assert refused(store, pair, data).fault == "wrong-header"
+    error = refused(store, pair, data)
+    assert error.fault == "wrong-header"
+    assert error.remedy == "Start its download again, or choose the other source of this model."
 
 
 def test_a_drafter_of_another_architecture_is_no_drafter(store: Store, pair: CatalogPair) -> None:
@@ -307,7 +308,6 @@ def test_a_process_killed_before_the_file_got_its_name_loses_nothing(store: Stor
     entry.path.rename(store.part(pair.target))  # as it was between the two
     again = Store(store.folder, store.catalog)
     assert again.find(pair.target) is None
-    assert again.missing_bytes(pair) == pair.drafter.size
     install(again, pair.target, target_bytes())
     assert again.find(pair.target) is not None
     assert len(again.installed()) == 1

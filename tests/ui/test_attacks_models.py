@@ -244,7 +244,7 @@ def test_a_question_is_about_what_it_was_asked_about(
         made.menu.ask_remove(made.menu_facts)
         user.controller.models.download("e2b")  # the card shows the source that is downloaded
         user.wait(lambda: made.pair.key == "e2b" and made.job is not None and made.job.done > 100_000)
-        asked = []
+        asked: list[str] = []
         shown.remove_requested.connect(asked.append)
         box = user.child(QMessageBox)
         click(next(button for button in box.buttons() if button.text() == "Remove"))
@@ -359,6 +359,7 @@ def test_a_folder_whose_drive_is_not_there_at_the_start(qtbot: QtBot, hub: FakeH
         user.wait(lambda: made.problem.isVisible())
         assert "is not there" in made.problem.text
         assert not folder.parent.exists()
+        user.wait(lambda: user.controller.pair.kind == "failed")
         (tmp_path / "unplugged").rename(folder.parent)
         page(user)
         user.controller.models.refresh()

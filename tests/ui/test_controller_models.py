@@ -96,11 +96,8 @@ def test_several_wishes_to_look_again_become_one(table: Shelf, monkeypatch: pyte
 def test_a_folder_that_cannot_be_used_is_told_once(qtbot: QtBot, hub: FakeHub, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    index = tmp_path / "models"
-    index.mkdir()
-    (index / "tandem-models.json").mkdir()
     with shelf(qtbot, hub) as table:
-        table.desk.controller.change_settings(models_folder=str(index))
+        table.desk.controller.change_settings(models_folder=str(blocked))
         table.wait(lambda: any(notice.kind == "bad" for notice in table.notices))
         table.keeper.refresh()
         table.wait(lambda: not table.keeper.looking)

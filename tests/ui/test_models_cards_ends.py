@@ -83,7 +83,7 @@ def test_one_with_a_part_asks_what_becomes_of_it(
     _cancel(card)
     box = card.menu.box
     assert box is not None
-    next(button for button in box.buttons() if box.buttonRole(button) == PARTS[part]).click()  # type: ignore[index]
+    next(button for button in box.buttons() if box.buttonRole(button) == PARTS[part]).click()
     assert said == ([] if keep is None else [("e2b", keep)])
 
 

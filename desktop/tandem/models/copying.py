@@ -11,13 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from tandem.engine.gguf_header import printable
 from tandem.files import open_bytes, sync_folder
 from tandem.models.disk import COPY, FULL, disk_error
 from tandem.models.errors import TransferError
 from tandem.models.hashing import BLOCK, check, hash_file, quietly, read_ahead
+from tandem.models.locks import Lock
 from tandem.models.stop import Stop, Stopped
 
 _SYNC_BYTES: Final = 64 << 20
@@ -52,7 +51,7 @@ def copy_file(
         Stopped: `stop` was set.
     """
     copy = target.with_name(target.name + COPY)
-    with alone(copy):
+    with Lock(copy):
         try:
             resumed = bool(expected) and _begun(copy)
             found = _poured(source, copy, resumed, stop, news)
@@ -80,30 +79,6 @@ def copy_file(
             raise disk_error(error, target) from error
     sync_folder(target.parent)
     return found
-
-
-@contextmanager
-def alone(copy: Path) -> Iterator[None]:
-    """Nobody else writes that copy meanwhile.
-
-    Raises:
-        TransferError: "busy" when somebody does; "disk", "disk-full".
-    """
-    path = copy.with_name(copy.name + ".lock")
-    try:
-        lock = FileLock(path, timeout=0)
-        lock.acquire()
-    except Timeout as error:
-        raise TransferError(
-            "busy", f"{printable(copy.name)} is being written by another program.", "Wait for it to finish."
-        ) from error
-    except OSError as error:
-        raise disk_error(error, copy) from error
-    try:
-        yield
-    finally:
-        _removed(path)
-        lock.release()
 
 
 def _begun(copy: Path) -> bool:

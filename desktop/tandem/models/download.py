@@ -16,8 +16,9 @@ from tandem.models.disk import disk_error, require_room
 from tandem.models.errors import TransferError
 from tandem.models.hub import Hub, Resolved
 from tandem.models.job import Job
+from tandem.models.locks import PartLock
 from tandem.models.pace import Limit
-from tandem.models.part import Part, PartLock, PartRecord, read_record
+from tandem.models.part import Part, PartRecord, read_record
 from tandem.models.problems import wrong_hash
 from tandem.models.progress import FileProgress, JobProgress, Report, nobody
 from tandem.models.retries import Retries, answered
@@ -174,7 +175,11 @@ class Download:
         path = self._store.part(file)
         wanted = PartRecord(resolved.repo, resolved.file, resolved.commit, resolved.sha256, resolved.bytes)
         part = self._part = Part(path, self._store.record_of(path), wanted)
-        part.open(self._stop)
+        if self._usable(at):  # all of it is read for the sha256, which takes a while
+            part.open(self._stop, lambda done: self._job.came(at, done, 0))
+        else:
+            part.open(self._stop)
+        self._job.quiet()
         self._job.size(at, part.size)
         if part.size < resolved.bytes:
             self._job.step(at, _S.TRANSFERRING)
@@ -234,7 +239,8 @@ class Download:
 
     def _note_size(self) -> None:
         if self._part is not None:
-            self._job.size(self._at, self._part.size)
+            # One that was still being read is larger than what was read of it.
+            self._job.size(self._at, max(self._part.size, self._usable(self._at)))
 
     def _leave(self) -> None:
         """After the end was told: flushing may take a moment."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-from tandem.engine.gguf import GgufFacts
+from tandem.engine.gguf import GgufFacts, read_facts
 from tandem.engine.gguf_header import printable
 from tandem.engine.pairing import check_drafter, check_target
 from tandem.errors import ModelError
-from tandem.models.catalog import Role
+from tandem.models.catalog import CatalogFile, Role
+from tandem.models.disk import disk_error
+from tandem.models.errors import TransferError
 from tandem.models.records import InstalledRole
 
 TARGET: Final = "gemma4"
@@ -47,6 +50,41 @@ def check_role(facts: GgufFacts, role: Role) -> None:
             f"{facts.file_name} is not a Gemma 4 model: its architecture is {architecture}.",
             "Choose a Gemma 4 model.",
         )
+
+
+def whole_facts(file: CatalogFile, path: Path, total: int) -> GgufFacts:
+    """The header of a file that was downloaded, once size and role are right.
+
+    Args:
+        file: What it should be.
+        path: Where it is.
+        total: Bytes that it must have.
+
+    Raises:
+        TransferError: "wrong-size", "wrong-header"; "disk".
+        ModelError: "unreadable": nothing is known of it.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise disk_error(error, path) from error
+    if size != total:
+        raise TransferError(
+            "wrong-size", f"{file.file} has {size:,} bytes and should have {total:,}.", "Start its download again."
+        )
+    try:
+        facts = read_facts(path)
+        check_role(facts, file.role)
+    except ModelError as error:
+        if error.fault == "unreadable":
+            raise
+        raise TransferError(
+            "wrong-header",
+            error.sentence,
+            "Start its download again, or choose the other source of this model.",
+            error.details,
+        ) from error
+    return facts
 
 
 def licence_of(facts: GgufFacts) -> str | None:

@@ -99,11 +99,6 @@ class Hub:
         """Ends its connections; a call that is under way in another thread fails."""
         self._client.close()
 
-    @property
-    def signed_in(self) -> bool:
-        """Whether a token is sent; one that the Hub refused for what anybody may read no longer is."""
-        return self._token is not None
-
     def resolve(self, file: CatalogFile) -> Resolved:
         """What the Hub has under a catalog's entry, compared with what is pinned there.
 

@@ -14,27 +14,27 @@ from typing import Final, Literal
 import msgspec
 
 from tandem.engine.gguf import GgufFacts, printable, read_facts
+from tandem.errors import TandemError
 from tandem.files import sync_folder
 from tandem.models import quarantine
 from tandem.models.catalog import Catalog, CatalogFile, Place
 from tandem.models.catalog import catalog as the_catalog
-from tandem.models.copying import alone, copy_file
+from tandem.models.copying import copy_file
 from tandem.models.disk import COPY, disk_error, require_room
 from tandem.models.errors import TransferError
 from tandem.models.file_facts import licence_of, role_of, says_qat
 from tandem.models.hashing import hash_file
+from tandem.models.index import IMPORTED
+from tandem.models.job import Job
+from tandem.models.locks import PART, Lock
 from tandem.models.progress import FileProgress, Report, nobody
 from tandem.models.records import Installed, InstalledRole, now
 from tandem.models.state import FileState
-from tandem.models.stop import Stop
-from tandem.models.store import PART, Store, settle
-from tandem.models.work import Work
+from tandem.models.stop import Stop, Stopped
+from tandem.models.store import Store, settle
 
 KEY: Final = "import"
 """The key of the job's progress."""
-
-FOLDER: Final = "imported"
-"""Folder, in the model folder, of files that are not in the catalog."""
 
 NOTE_LICENCE: Final = "Its licence is not known: see to it yourself that you may use it."
 NOTE_NOT_QAT: Final = "Nothing in it says that it was trained for its quantisation (QAT)."
@@ -109,18 +109,24 @@ def look(
     facts = read_facts(path)
     role = role_of(facts)
     name = printable(path.name)
-    work = Work(KEY, [FileProgress(name, FileState.ABSENT, 0, facts.file_bytes)], report)
+    work = Job(KEY, [FileProgress(name, FileState.ABSENT, 0, facts.file_bytes)], report)
+    work.tell()
     work.step(0, FileState.CHECKING)
     try:
         hashed = hash_file(path, stop, lambda done: work.advance(0, done))
     except OSError as error:
         work.step(0, FileState.FAILED)
         raise disk_error(error, path) from error
+    except Stopped:
+        work.step(0, FileState.ABSENT, done=0)
+        raise
     if not hashed.steady:
         work.step(0, FileState.FAILED)
         raise TransferError(
             "wrong-hash", f"{name} was written to while it was read.", "Import it when nothing writes to it any more."
         )
+    there = store is not None and _there(store, hashed.sha256) is not None
+    work.step(0, FileState.INSTALLED if there else FileState.ABSENT)
     catalog = catalog or (store.catalog if store is not None else the_catalog())
     place = catalog.by_sha256(hashed.sha256) or _remembered(store, hashed.sha256)
     return Found(
@@ -136,7 +142,7 @@ def look(
         key=place.pair.key if place is not None else None,
         file=place.file if place is not None else None,
         notes=() if place is not None else _notes(facts, role),
-        installed=store is not None and _there(store, hashed.sha256) is not None,
+        installed=there,
     )
 
 
@@ -187,13 +193,28 @@ def take(store: Store, found: Found, how: How, stop: Stop | None = None, report:
     if there is not None:
         return there
     name = printable(found.path.name)
-    work = Work(KEY, [FileProgress(name, FileState.ABSENT, 0, found.bytes)], report)
+    work = Job(KEY, [FileProgress(name, FileState.ABSENT, 0, found.bytes)], report)
+    work.tell()
     work.step(0, FileState.CHECKING)
+    try:
+        entry = _taken(store, found, how, work, stop)
+    except Stopped as stopped:
+        kept = how != "in-place" and stopped.why != "cancel"
+        work.step(0, FileState.PAUSED if kept else FileState.ABSENT)
+        raise
+    except TandemError:
+        work.step(0, FileState.FAILED)
+        raise
+    work.step(0, FileState.INSTALLED, done=found.bytes)
+    return entry
+
+
+def _taken(store: Store, found: Found, how: How, work: Job, stop: Stop | None) -> Installed:
     _require_unchanged(found)
     ours = _in_folder(store, found.path)
     if ours is not None or how == "in-place":
         path = ours or found.path
-        entry = _entry(found, path, path, in_place=ours is None)
+        entry = _entry(found, path, path, in_place=ours is None or not store.index.owns(ours))
         store.keep(entry)
     else:
         place = _place(store, found)
@@ -203,7 +224,6 @@ def take(store: Store, found: Found, how: How, stop: Stop | None = None, report:
             _copied(store, found, place, work, stop)
         entry = _entry(found, place, place, in_place=False)
         store.keep(entry)  # its time, as the disk has kept it
-    work.step(0, FileState.INSTALLED, found.bytes)
     return entry
 
 
@@ -249,7 +269,7 @@ def _place(store: Store, found: Found) -> Path:
     stem, number = found.path.stem if found.path.suffix == ".gguf" else _plain(found), 2
     while len(os.fsencode(stem)) > _LONGEST_STEM:
         stem = stem[:-1]
-    place = store.folder / FOLDER / f"{stem}.gguf"
+    place = store.folder / IMPORTED / f"{stem}.gguf"
     while os.path.lexists(place):
         place, number = place.with_name(f"{stem}-{number}.gguf"), number + 1
     return place
@@ -266,7 +286,7 @@ def _linked(store: Store, found: Found, place: Path) -> bool:
     link = place.with_name(place.name + COPY)
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with alone(link):
+        with Lock(link):
             link.unlink(missing_ok=True)
             os.link(os.path.realpath(found.path), link)
             store.keep(_entry(found, link, place, in_place=False))
@@ -280,7 +300,7 @@ def _linked(store: Store, found: Found, place: Path) -> bool:
     return True
 
 
-def _copied(store: Store, found: Found, place: Path, work: Work, stop: Stop | None) -> None:
+def _copied(store: Store, found: Found, place: Path, work: Job, stop: Stop | None) -> None:
     """A copy of its own, checked while it is written, and in the list before it has its name."""
 
     def ready(copy: Path) -> None:

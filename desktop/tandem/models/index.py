@@ -29,6 +29,10 @@ from tandem.models.records import NO_HASH, Installed, builtins, installed_from, 
 FILE: Final = "tandem-models.json"
 LOCK: Final = ".tandem.lock"
 QUARANTINE: Final = "quarantine"
+
+IMPORTED: Final = "imported"
+"""Folder, in the model folder, of files that are not in the catalog."""
+
 VERSION: Final = 1
 
 _MAX_BYTES: Final = 8 << 20
@@ -69,6 +73,13 @@ class Index:
             stamp = self._stamp()
         self._read = stamp, found
         return found
+
+    def owns(self, path: Path) -> bool:
+        """Whether a file of this folder is where only Tandem puts one; any other one is somebody else's."""
+        inside = path.relative_to(self.folder).parts
+        return inside[0] == IMPORTED or (
+            len(inside) == 3 and self._catalog.by_name("/".join(inside[:2]), inside[-1]) is not None
+        )
 
     @contextmanager
     def changing(self) -> Iterator[list[Installed]]:
@@ -209,6 +220,7 @@ class Index:
             bytes=status.st_size,
             mtime_ns=status.st_mtime_ns,
             sha256=expected or NO_HASH,
+            in_place=not self.owns(path),  # the folder may be another program's
             repo=place.file.repo if place is not None else "",
             file=place.file.file if place is not None else "",
             licence=place.pair.licence if place is not None else None,

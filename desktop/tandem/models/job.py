@@ -1,4 +1,4 @@
-"""How far a download is, kept while it runs and told to whoever asked. Only allowed steps from state to state."""
+"""How far a job is, kept while it runs and told to whoever asked. Only allowed steps from state to state."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _EVERY_S: Final = 0.1
 
 
 class Job:
-    """Progress of a pair's download; changes of state are told at once, bytes some ten times a second.
+    """Progress of a download, or of work on files that are here.
+
+    Changes of state are told at once, bytes some ten times a second.
 
     Args:
-        key: The pair's.
+        key: The pair's, or what is done: "verify", "import", "move".
         files: As they are before it begins.
         report: Is told.
         clock: Seconds that only grow.
@@ -44,8 +46,13 @@ class Job:
         """Where a file stands."""
         return self.progress.files[index].state
 
-    def step(self, index: int, *states: FileState) -> None:
+    def step(self, index: int, *states: FileState, done: int | None = None) -> None:
         """A file goes to another state, where needed by way of others.
+
+        Args:
+            index: Which.
+            states: Each after the other.
+            done: Bytes of it, None leaves them.
 
         Raises:
             ValueError: Such a step is not allowed.
@@ -54,8 +61,8 @@ class Job:
             before = self.progress.files[index]
             if not follows(before.state, state):
                 raise ValueError(f"{before.name}: {before.state} cannot become {state}")
-            if before.state is not state:
-                self._change(index, state=state)
+            if before.state is not state or done not in (None, before.done):
+                self._change(index, state=state, done=before.done if done is None else done)
                 self._tell()
 
     def size(self, index: int, done: int, total: int | None = None) -> None:
@@ -75,6 +82,16 @@ class Job:
         self._change(index, done=done)
         if now - self._told >= _EVERY_S:
             self._tell()
+
+    def advance(self, index: int, done: int) -> None:
+        """More of a file has been worked through: so many bytes of it in all."""
+        self.came(index, done, max(0, done - self.progress.files[index].done))
+
+    def say(self, sentence: str, remedy: str = "") -> None:
+        """Tells something once, besides the figures."""
+        self.progress = msgspec.structs.replace(self.progress, sentence=sentence, remedy=remedy)
+        self._tell()
+        self.progress = msgspec.structs.replace(self.progress, sentence="", remedy="")
 
     def waits(self, waiting: Waiting | None) -> None:
         """Nothing comes in until the next try; None: it goes on."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from tandem.engine.gguf_header import printable
 from tandem.files import sync_folder
@@ -25,12 +24,13 @@ from tandem.models.copying import copy_file
 from tandem.models.disk import disk_error, require_room, shown
 from tandem.models.errors import TransferError
 from tandem.models.hashing import check, hash_file
+from tandem.models.job import Job
+from tandem.models.locks import LOCK, PART, MovedPartLock
 from tandem.models.progress import FileProgress, Report, nobody
 from tandem.models.records import Installed
 from tandem.models.state import FileState
 from tandem.models.stop import Stop
-from tandem.models.store import LOCK, PART, Store
-from tandem.models.work import Work
+from tandem.models.store import Store
 
 KEY: Final = "move"
 """The key of the job's progress."""
@@ -94,17 +94,18 @@ def move(
         items = tuple(_items(store))
         for item in items:
             if item.path.name.endswith(PART):
-                held.enter_context(_unused(item.path))
-        work = Work(KEY, _progress(items), report)
+                held.enter_context(MovedPartLock(item.path))
+        work = Job(KEY, _progress(items), report)
+        work.tell()
         _room(store, new, items)
         for at, item in enumerate(items):
             _bring(store, new, item, at, work, stop)
         with store.index.changing() as entries:
             added = [item for item in _items(store) if item not in items]
-            late = Work(KEY, _progress(added), nobody)
+            late = Job(KEY, _progress(added), nobody)
             for at, item in enumerate(added):
                 if item.path.name.endswith(PART):
-                    held.enter_context(_unused(item.path))
+                    held.enter_context(MovedPartLock(item.path))
                 _bring(store, new, item, at, late, stop)
             check(stop)
             _listed(store, new, tuple(entries))
@@ -113,18 +114,12 @@ def move(
     return new
 
 
-def moved_path(path: str, old_folder: Path, new_folder: Path) -> str:
-    """Where a file of the old folder is in the new one; a path outside of it as it is."""
-    place = Path(path)
-    return str(new_folder / place.relative_to(old_folder)) if place.is_relative_to(old_folder) else path
-
-
 def _items(store: Store) -> Iterator[_Item]:
     """What is Tandem's in the folder."""
     seen = set()
     for entry in store.installed():
         state = store.state(entry)
-        if entry.path.is_relative_to(store.folder) and state is not FileState.MISSING:
+        if entry.path.is_relative_to(store.folder) and not entry.in_place and state is not FileState.MISSING:
             seen.add(entry.path)
             expected = entry.sha256 if state is FileState.INSTALLED else ""
             yield _Item(entry.path, _size(entry.path), FileState.INSTALLED, expected)
@@ -149,24 +144,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-@contextmanager
-def _unused(part: Path) -> Iterator[None]:
-    """Nobody downloads into a part meanwhile."""
-    lock = FileLock(part.with_name(part.name + LOCK), timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise TransferError(
-            "busy", f"{printable(part.name)} is being downloaded.", "Pause the download, then move the folder."
-        ) from error
-    except OSError as error:
-        raise disk_error(error, part) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _room(store: Store, new: Store, items: tuple[_Item, ...]) -> None:
     """Room for what is copied and not there yet; links need none."""
     try:
@@ -182,7 +159,7 @@ def _there(store: Store, new: Store, item: _Item) -> Path:
     return new.folder / item.path.relative_to(store.folder)
 
 
-def _bring(store: Store, new: Store, item: _Item, at: int, work: Work, stop: Stop | None) -> None:
+def _bring(store: Store, new: Store, item: _Item, at: int, work: Job, stop: Stop | None) -> None:
     """One file, linked or copied into the new folder."""
     target = _there(store, new, item)
     check(stop)
@@ -202,7 +179,7 @@ def _bring(store: Store, new: Store, item: _Item, at: int, work: Work, stop: Sto
             _linked_or_copied(item, target, at, work, stop)
     except OSError as error:
         raise disk_error(error, target) from error
-    work.step(at, item.state, item.bytes)
+    work.step(at, item.state, done=item.bytes)
 
 
 def _same_place(one: Path, other: Path) -> bool:
@@ -238,7 +215,7 @@ def _same(item: _Item, target: Path, stop: Stop | None) -> bool:
     return hash_file(target, stop).sha256 == (item.expected or hash_file(item.path, stop).sha256)
 
 
-def _linked_or_copied(item: _Item, target: Path, at: int, work: Work, stop: Stop | None) -> None:
+def _linked_or_copied(item: _Item, target: Path, at: int, work: Job, stop: Stop | None) -> None:
     try:
         os.link(os.path.realpath(item.path), target)  # not a link, which may not lead there from another folder
     except OSError:  # another drive, or one without hard links; what is really wrong, copying will say
@@ -263,7 +240,7 @@ def _listed(store: Store, new: Store, entries: tuple[Installed, ...]) -> None:
 
 
 def _moved(store: Store, new: Store, entry: Installed) -> Installed:
-    if not entry.path.is_relative_to(store.folder):
+    if entry.in_place or not entry.path.is_relative_to(store.folder):
         return entry
     path = new.folder / entry.path.relative_to(store.folder)
     if store.state(entry) is not FileState.INSTALLED:

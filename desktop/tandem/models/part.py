@@ -8,7 +8,6 @@ machine, a resume cuts the part back to that and goes on from there. Its sha256 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import time
@@ -19,10 +18,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from filelock import FileLock, Timeout
 
-from tandem.engine.gguf_header import printable
 from tandem.files import read_beginning, write_private
+from tandem.models.digest import Digest, kept
 from tandem.models.disk import FULL, disk_error
 from tandem.models.errors import TransferError
 from tandem.models.hashing import BLOCK, check, quietly, read_ahead
@@ -72,68 +70,6 @@ def read_record(path: Path) -> PartRecord | None:
     return record if 0 <= record.synced <= record.bytes else None
 
 
-class PartLock:
-    """Keeps a part from being written by two at a time, also by two processes.
-
-    Args:
-        part: The part; its folder is made.
-    """
-
-    def __init__(self, part: Path) -> None:
-        self._part = part
-        self._path = part.with_name(part.name + ".lock")
-        self._lock = FileLock(self._path, timeout=0, thread_local=False)
-
-    def acquire(self) -> None:
-        """Takes it.
-
-        Raises:
-            TransferError: "busy" when somebody else has it; "disk", "disk-full".
-        """
-        try:
-            self._part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock.acquire()
-        except Timeout as error:
-            raise self._busy() from error
-        except OSError as error:
-            raise disk_error(error, self._part) from error
-
-    def held(self) -> bool:
-        """Whether somebody has it just now; ask before this one is taken."""
-        if not self._path.exists():
-            return False
-        try:
-            with self._lock:
-                return False
-        except Timeout:
-            return True
-        except OSError:
-            return False
-
-    def require_free(self) -> None:
-        """Refuses while somebody has it.
-
-        Raises:
-            TransferError: "busy".
-        """
-        if self.held():
-            raise self._busy()
-
-    def _busy(self) -> TransferError:
-        name = printable(self._part.name.removesuffix(".part"))
-        return TransferError(
-            "busy",
-            f"{name} is being downloaded by another Tandem.",
-            "Wait until it is done there, or pause it there and resume it here.",
-        )
-
-    def release(self) -> None:
-        """Gives it back, and leaves nothing of it on the disk."""
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
-        self._lock.release()
-
-
 class Part:
     """The part of one file, for one thread. Its lock must be held.
 
@@ -154,7 +90,7 @@ class Part:
         self._record_path = record_path
         self._record = wanted
         self._clock = clock
-        self._digest = hashlib.sha256()
+        self._digest = Digest()
         self._descriptor = -1
         self._syncer: ThreadPoolExecutor | None = None  # flushes to the disk while more is written
         self._syncing: Future[None] | None = None
@@ -223,8 +159,12 @@ class Part:
         """Remembers what the storage host calls the content."""
         self._record = msgspec.structs.replace(self._record, etag=etag, host=host)
 
-    def append(self, block: Bytes) -> None:
+    def append(self, block: Bytes, done: Callable[[Bytes], None] = kept) -> None:
         """Writes and hashes the next bytes.
+
+        Args:
+            block: They must not change until they are done.
+            done: Gets them when they are, in another thread.
 
         Raises:
             TransferError: "disk", "disk-full": the part ends where it ended before.
@@ -235,7 +175,7 @@ class Part:
             _write_at(self._descriptor, block, self.size)
         except OSError as error:
             raise disk_error(error, self.path) from error
-        self._digest.update(block)  # while the processor still has it at hand
+        self._digest.update(block, done)
         self.size += len(block)
         now = self._clock()
         due = self.size - self._sync_size >= SYNC_BYTES or now - self._sync_time >= SYNC_S
@@ -259,7 +199,7 @@ class Part:
         except OSError as error:
             raise disk_error(error, self.path) from error
         self.size = self._sync_size = 0
-        self._digest = hashlib.sha256()
+        self._digest.restart()
 
     def flush(self) -> None:
         """Puts all of it on the disk.
@@ -279,6 +219,7 @@ class Part:
         Args:
             keep: False when it is to be removed anyway: nothing is flushed then.
         """
+        self._digest.close()
         if self._descriptor < 0:
             return
         with suppress(TransferError):
@@ -304,7 +245,7 @@ class Part:
         with open(self._descriptor, "rb", buffering=0, closefd=False) as stream:
             read_ahead(self._descriptor)
             while self.size < count and (got := stream.readinto(view[: count - self.size])):
-                self._digest.update(view[:got])
+                self._digest.take(view[:got])
                 self.size += got
                 news(self.size)
                 check(stop)

@@ -40,6 +40,15 @@ def problem_of(entry: Installed, state: FileState) -> TandemError | None:
     return None
 
 
+def unproven(name: str) -> TransferError:
+    """Nothing says which sha256 a file of the Hub should have: the list that said it was lost."""
+    return TransferError(
+        "wrong-hash",
+        f"There is nothing to compare {name} with: its sha256 is not known.",
+        "It can be used; remove it and download it again to be sure of it.",
+    )
+
+
 def wrong_hash(name: str, expected: str, found: str, imported: bool = False) -> TransferError:
     """A file whose sha256 is not what it must be.
 

@@ -83,11 +83,6 @@ class Window:
         return self.position + self.waiting
 
     @property
-    def to_do(self) -> bool:
-        """Whether there is anything that nobody fetches."""
-        return self._next < self.total or any(piece.owner is None and not piece.whole for piece in self._pieces)
-
-    @property
     def full(self) -> bool:
         """Whether so much waits for the writer that no more should come in."""
         return self.waiting >= self._ahead_bytes

@@ -53,6 +53,7 @@ class Source:
         ranged: Whether the host is asked for parts.
         near: Whether it sends so fast that one connection is enough, and that every copy of the bytes counts.
         stall_s: Seconds of silence after which a connection is given up.
+        named: Whether it is minded what the host calls the content.
     """
 
     hub: Hub
@@ -61,6 +62,7 @@ class Source:
     ranged: bool
     near: bool
     stall_s: float
+    named: bool = True
 
 
 class Crew:
@@ -130,7 +132,7 @@ class Crew:
             return blocks
 
     def written(self, block: Bytes) -> None:
-        """A block is no longer needed: its memory is used again, which is faster than getting new memory."""
+        """A block is written and hashed: its memory is used again, which is faster than getting new memory."""
         if isinstance(block, memoryview) and isinstance(block.obj, bytearray):
             self._free.append(block.obj)
 
@@ -169,7 +171,7 @@ class Crew:
     def told(self, reader: _Reader, etag: str) -> bool:
         """What the host calls the content; False when another reader was told something else."""
         with self.changed:
-            if reader.abandoned or not etag:
+            if reader.abandoned or not etag or not self.source.named:
                 return True
             self.etag = self.etag or etag
             return self.etag == etag

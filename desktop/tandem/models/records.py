@@ -42,6 +42,7 @@ class Installed(msgspec.Struct, frozen=True):
         name: The model's own name, by its header.
         quantisation: By its header, such as "Q4_0".
         problem: The fault of a file in place that failed its check, such as "wrong-hash"; "" for none.
+        unproven: Its sha256 is what was found, and nothing says what it should be. It can be used.
     """
 
     path: Path
@@ -60,6 +61,7 @@ class Installed(msgspec.Struct, frozen=True):
     name: str | None = None
     quantisation: str = ""
     problem: str = ""
+    unproven: bool = False
 
 
 class Quarantined(msgspec.Struct, frozen=True):
@@ -102,13 +104,13 @@ def builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=_plain)
 
 
-def to_json(value: Any) -> bytes:
-    """A record as JSON, indented, with a line break at its end; for files and for `--json`."""
+def to_json(value: Any, indent: int | None = 1) -> bytes:
+    """A record as JSON with a line break at its end; without `indent` on one line."""
     plain = builtins(value)
     try:
-        return json.dumps(plain, ensure_ascii=False, indent=1).encode() + b"\n"
+        return json.dumps(plain, ensure_ascii=False, indent=indent).encode() + b"\n"
     except UnicodeEncodeError:  # a file name that is no Unicode, which only an escape in JSON can hold
-        return json.dumps(plain, indent=1).encode() + b"\n"
+        return json.dumps(plain, indent=indent).encode() + b"\n"
 
 
 def installed_from(plain: Any) -> Installed:

@@ -21,17 +21,16 @@ from tandem.models import quarantine
 from tandem.models.catalog import Catalog, CatalogFile, CatalogPair
 from tandem.models.catalog import catalog as the_catalog
 from tandem.models.disk import COPY, disk_error
-from tandem.models.errors import TransferError
-from tandem.models.file_facts import check_role
+from tandem.models.errors import WRONG, TransferError
+from tandem.models.file_facts import whole_facts
 from tandem.models.index import Index
-from tandem.models.part import PartLock
+from tandem.models.locks import LOCK, PART, PartLock
 from tandem.models.records import Installed, Quarantined, now
 from tandem.models.state import FileState
+from tandem.models.sweep import sweep
 from tandem.settings import Settings
 
-PART: Final = ".part"
 RECORD: Final = ".json"
-LOCK: Final = ".lock"
 
 _FAT_TICK_NS: Final = 2_000_000_000
 
@@ -110,27 +109,26 @@ class Store:
         except (OSError, ValueError):
             return FileState.CHANGED
         same = (status.st_size, status.st_mtime_ns) == (entry.bytes, entry.mtime_ns)
-        whole = stat.S_ISREG(status.st_mode) and same and entry.verified_at is not None
+        known = entry.verified_at is not None or entry.unproven
+        whole = stat.S_ISREG(status.st_mode) and same and known
         return FileState.INSTALLED if whole else FileState.CHANGED
 
     def check(self) -> tuple[tuple[Installed, FileState], ...]:
-        """The cheap check at start: size, time and header of every file.
+        """The cheap check at start: size, time and header of every file; takes away what a kill has left.
 
         A header with a large vocabulary takes some 0.1 s; it is read once, until size or time change.
 
         Raises:
             TransferError: The list cannot be read.
         """
-        return tuple((entry, self._checked(entry)) for entry in self.installed())
+        checked = tuple((entry, self._checked(entry)) for entry in self.installed())
+        sweep(self.folder, self.index.owns)
+        return checked
 
     def pair_paths(self, pair: CatalogPair) -> tuple[Path, Path] | None:
         """Target and drafter, if both are installed."""
         target, drafter = self.find(pair.target), self.find(pair.drafter)
         return (target.path, drafter.path) if target is not None and drafter is not None else None
-
-    def missing_bytes(self, pair: CatalogPair) -> int:
-        """What of a pair has still to be fetched; as far as the catalog knows sizes."""
-        return sum(max(0, file.size - self.part_bytes(file)) for file in pair.files if self.find(file) is None)
 
     def part_bytes(self, file: CatalogFile) -> int:
         """What has come in of a file; 0 for nothing."""
@@ -186,11 +184,13 @@ class Store:
             name=facts.name,
             quantisation=facts.quantisation,
         )
+        before = [one for one in self.installed() if one.path == place or one.sha256 == sha256]
         self.keep(entry)
         try:
             part.replace(place)
         except OSError as error:
-            self.forget(entry)
+            with self.index.changing() as entries:  # what it was to take the place of is still there
+                entries[:] = [one for one in entries if one != entry] + before
             raise disk_error(error, place) from error
         sync_folder(place.parent)
         with suppress(OSError):
@@ -315,26 +315,11 @@ class Store:
     def _looked_at(self, file: CatalogFile, part: Path, total: int) -> GgufFacts:
         """The header of a whole part, once size and role are right."""
         try:
-            size = part.stat().st_size
-        except OSError as error:
-            raise disk_error(error, part) from error
-        wrong: TransferError | None = None
-        if size != total:
-            wrong = TransferError(
-                "wrong-size", f"{file.file} has {size:,} bytes and should have {total:,}.", "Start its download again."
-            )
-        else:
-            try:
-                facts = read_facts(part)
-                check_role(facts, file.role)
-            except ModelError as error:
-                if error.fault == "unreadable":
-                    raise
-                wrong = TransferError("wrong-header", error.sentence, error.remedy, error.details)
-        if wrong is not None:
-            self.quarantine(part, wrong, file, expected=file.pin or "")
-            raise wrong
-        return facts
+            return whole_facts(file, part, total)
+        except TransferError as wrong:
+            if wrong.fault in WRONG:
+                self.quarantine(part, wrong, file, expected=file.pin or "")
+            raise
 
     def clear(self, place: Path, sha256: str) -> None:
         """Sets aside what stands where a file is to be installed, unless it is that file."""

@@ -140,6 +140,7 @@ class Transfer:
         self._odd_mark = _Mark(part.size)
         self._odd = 0
         self._wholes = 0
+        self._named = True  # whether the host's name for the content is minded
         self._located: Located | None = None
         self._window = self._new_window()
 
@@ -173,7 +174,10 @@ class Transfer:
         if isinstance(odd, Expired):
             self._located = None
         elif isinstance(odd, Changed):
-            self._from_zero()
+            # Once. A mirror's nodes can each have another name for the same content: then the sha256 decides.
+            if self._named:
+                self._named = False
+                self._from_zero()
         elif isinstance(odd, Whole):
             self._wholes += 1
             if self._window.have and self._wholes == 1:
@@ -204,8 +208,9 @@ class Transfer:
                 self._hub.network.host,
             )
         part, window, near = self._part, self._window, bool(self._near)
-        source = Source(self._hub, located, self._resolved.file, self._ranged, near, self._options.stall_s)
-        etag = part.etag if part.host == located.host else ""  # each host has its own names for a content
+        source = Source(self._hub, located, self._resolved.file, self._ranged, near, self._options.stall_s, self._named)
+        # Each host has its own names for a content.
+        etag = part.etag if part.host == located.host and self._named else ""
         crew = Crew(source, window, etag, self._limit, self._stop)
         forget = self._stop.on_set(crew.wake)
         received, gauge = window.received, _Gauge(self._near, window.received)
@@ -217,8 +222,7 @@ class Transfer:
                     etag = crew.etag
                     part.known_as(etag, located.host)
                 for block in blocks:
-                    part.append(block)
-                    crew.written(block)
+                    part.append(block, crew.written)
                 self._news(window.received - received)
                 received = window.received
                 if self._ranged and gauge.says(received) is not self._near:

@@ -14,13 +14,13 @@ from tandem.errors import TandemError
 from tandem.models.disk import disk_error
 from tandem.models.errors import TransferError
 from tandem.models.hashing import Hashed, hash_file
-from tandem.models.problems import problem_of, wrong_hash
+from tandem.models.job import Job
+from tandem.models.problems import problem_of, unproven, wrong_hash
 from tandem.models.progress import FileProgress, Report, nobody
 from tandem.models.records import NO_HASH, Installed, InstalledRole, now
 from tandem.models.state import FileState
 from tandem.models.stop import Stop
 from tandem.models.store import Store
-from tandem.models.work import Work
 
 KEY: Final = "verify"
 """The key of the job's progress."""
@@ -57,8 +57,8 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def good(self) -> bool:
-        """Whether it is what it should be."""
-        return self.state is FileState.INSTALLED
+        """Whether it is what it should be; not, where nothing says what that is."""
+        return self.state is FileState.INSTALLED and not self.sentence
 
 
 def verify(
@@ -79,11 +79,12 @@ def verify(
     wanted = store.installed() if entries is None else tuple(entries)
     names = [printable(entry.path.name) for entry in wanted]
     files = [FileProgress(name, store.state(entry), 0, entry.bytes) for name, entry in zip(names, wanted, strict=True)]
-    work = Work(KEY, files, report)
+    work = Job(KEY, files, report)
+    work.tell()
     return tuple(_verified(store, entry, index, work, stop) for index, entry in enumerate(wanted))
 
 
-def _verified(store: Store, entry: Installed, index: int, work: Work, stop: Stop | None) -> Checked:
+def _verified(store: Store, entry: Installed, index: int, work: Job, stop: Stop | None) -> Checked:
     before = work.state(index)
     if before in {FileState.MISSING, FileState.QUARANTINED}:
         return _checked(entry, before, problem_of(entry, before))
@@ -103,9 +104,11 @@ def _verified(store: Store, entry: Installed, index: int, work: Work, stop: Stop
         work.step(index, FileState.CHANGED)
         return _checked(entry, FileState.CHANGED, _moving(entry), hashed)
     if entry.sha256 in {NO_HASH, hashed.sha256}:
-        _keep(store, entry, _confirmed(store, entry, hashed))
+        after = _confirmed(store, entry, hashed)
+        _keep(store, entry, after)
         work.step(index, FileState.INSTALLED)
-        return _checked(entry, FileState.INSTALLED, None, hashed)
+        problem = unproven(printable(entry.path.name)) if after.unproven else None
+        return _checked(entry, FileState.INSTALLED, problem, hashed)
     checked = _set_aside(store, entry, hashed)
     work.step(index, FileState.QUARANTINED)
     return checked
@@ -117,6 +120,10 @@ def _confirmed(store: Store, entry: Installed, hashed: Hashed) -> Installed:
         entry, sha256=hashed.sha256, bytes=hashed.bytes, mtime_ns=hashed.mtime_ns, verified_at=now()
     )
     place = store.catalog.by_sha256(hashed.sha256)
+    if entry.repo and place is None and (entry.sha256 == NO_HASH or entry.unproven):  # the Hub's, and it is not asked
+        return msgspec.structs.replace(after, verified_at=None, unproven=True)
+    if after.unproven:  # the catalog has come to know it
+        after = msgspec.structs.replace(after, unproven=False)
     if entry.repo or place is None:
         return after
     return msgspec.structs.replace(

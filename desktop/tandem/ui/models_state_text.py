@@ -52,6 +52,7 @@ _CURES: Final[dict[str, Cure]] = {
     "disk-full": "settings",
     "disk": "settings",
     "pin-differs": "other-source",
+    "wrong-header": "other-source",
     "missing-repo": "other-source",
     "missing-revision": "other-source",
     "missing-file": "other-source",
