@@ -312,6 +312,7 @@ def test_the_legend_of_drafted_tokens_breaks_where_there_is_no_room(user: User) 
     legend = user.transcript._legend
     for scale in (1.0, 1.3, 1.6):
         user.controller.change_settings(text_scale=scale)
+        user.wait(lambda scale=scale: user.window._manager.px(100) == round(100 * scale))  # a moment later
         for language in LANGUAGES:
             speak(user, language)
             for size in (LAPTOP, (user.window.minimumWidth(), 500)):
