@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytestqt.exceptions import TimeoutError as QtTimeout
 from pytestqt.qtbot import QtBot
 
 from support.desk import Desk, desk
@@ -165,7 +166,11 @@ class Shelf:
 
     def under_way(self, least: int = 1) -> JobProgress:
         """Waits until some bytes of a download are here."""
-        self.wait(lambda: self.job is not None and self.job.running and self.job.done >= least)
+        told = len(self.jobs)
+        try:
+            self.wait(lambda: self.job is not None and self.job.running and self.job.done >= least)
+        except QtTimeout as error:
+            raise AssertionError(f"it is not under way: {self.jobs[max(0, told - 1) :]}") from error
         assert self.job is not None
         return self.job
 

@@ -18,6 +18,9 @@ LOCK: Final = ".lock"
 PART: Final = ".part"
 """What is added to a file's name until its download is whole."""
 
+PATIENCE_S: Final = 2.0
+"""Whoever only looks whether a lock is free has it for a moment; who wants it waits for so long."""
+
 
 class Lock:
     """The lock of one file; also a context manager. From any thread.
@@ -38,15 +41,18 @@ class Lock:
     def __exit__(self, *_error: object) -> None:
         self.release()
 
-    def acquire(self) -> None:
+    def acquire(self, patience_s: float = PATIENCE_S) -> None:
         """Takes it.
+
+        Args:
+            patience_s: How long to wait while somebody else has it.
 
         Raises:
             TransferError: "busy" when somebody else has it; "disk", "disk-full".
         """
         try:
             self._of.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock.acquire()
+            self._lock.acquire(timeout=patience_s, poll_interval=0.02)
         except Timeout as error:
             raise self.busy(printable(self._of.name)) from error
         except OSError as error:

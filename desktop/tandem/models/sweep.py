@@ -50,9 +50,14 @@ def sweep(folder: Path, owns: Callable[[Path], bool], clock: Callable[[], float]
 
 def _if_free(held: Path, path: Path, still: Callable[[], bool]) -> None:
     """Removes a file under the lock of what it belongs to, and the lock."""
-    with suppress(TransferError), Lock(held):
-        if still():
-            _removed(path)
+    lock = Lock(held)
+    with suppress(TransferError):
+        lock.acquire(patience_s=0)
+        try:
+            if still():
+                _removed(path)
+        finally:
+            lock.release()
 
 
 def _gone(part: Path) -> bool:
