@@ -79,17 +79,23 @@ def test_a_stop_that_comes_too_late_stops_nothing_else(demo: Engine) -> None:
     assert demo.ask(draft="3").done.stop == "end"
 
 
+def stopped_while_loading(client: EngineClient, demo_pair: tuple[Path, Path]) -> bool:
+    load = Load(id=client.next_id(), target=bytes(demo_pair[0]), drafter=bytes(demo_pair[1]), threads=1)
+    try:
+        client.load(load, lambda _event: client.stop(load.id))
+    except RequestStopped:
+        return True
+    return False
+
+
 def test_stop_while_loading(demo_pair: tuple[Path, Path], tmp_path: Path) -> None:
-    with EngineClient(tmp_path) as client:
-        load = Load(id=client.next_id(), target=bytes(demo_pair[0]), drafter=bytes(demo_pair[1]), threads=1)
-
-        def stop_at_once(_event: Progress) -> None:
-            client.stop(load.id)
-
-        with pytest.raises(RequestStopped):
-            client.load(load, stop_at_once)
-        loaded = client.load(Load(id=client.next_id(), target=bytes(demo_pair[0]), threads=1))
-        assert loaded.method == "none"
+    for _attempt in range(10):  # the pair is small: on a busy machine a stop can come after the load's end
+        with EngineClient(tmp_path) as client:
+            if stopped_while_loading(client, demo_pair):
+                loaded = client.load(Load(id=client.next_id(), target=bytes(demo_pair[0]), threads=1))
+                assert loaded.method == "none"
+                return
+    pytest.fail("no load was stopped")
 
 
 def test_stop_from_another_thread_reaches_a_decode_that_runs(demo: Engine) -> None:

@@ -52,9 +52,10 @@ def killed_at(job: Fetching, share: float) -> PartRecord:
     wanted = int(len(job.contents[0]) * share)
     job.server.allow(wanted)
     with child(job) as process:
-        # Several connections share what may be sent; what is written is the beginning, so somewhat less.
+        # A line comes from time to time though nothing comes in any more; by then some of it was flushed.
         for line in lines(process):
-            if int(line) >= wanted - (1 << 18):
+            noted = read_record(job.record())
+            if int(line) >= wanted - (1 << 18) and noted is not None and noted.synced:
                 break
         process.kill()  # SIGKILL
         assert process.wait(60) != 0

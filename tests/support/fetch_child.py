@@ -38,7 +38,9 @@ def main() -> None:
 
     with Hub(Network.chosen(endpoint=endpoint, environ={})) as hub:
         try:
-            Download(pair, Store(Path(folder), catalog_of(pair)), hub, QUICK, report).run()
+            # One connection: what the server lets through is then all at the beginning of the file.
+            options = msgspec.structs.replace(QUICK, connections=1)
+            Download(pair, Store(Path(folder), catalog_of(pair)), hub, options, report).run()
         except TandemError as error:
             print(error.sentence, flush=True)
         else:
