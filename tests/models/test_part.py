@@ -119,17 +119,10 @@ def test_a_part_shorter_than_its_record_goes_on_where_it_ends(path: Path) -> Non
     finish(part)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        msgspec.structs.replace(WANTED, sha256="0" * 64),
-        msgspec.structs.replace(WANTED, bytes=len(DATA) + 1),
-    ],
-    ids=["sha256", "size"],
-)
-def test_a_part_of_another_file_is_not_gone_on_with(path: Path, other: PartRecord) -> None:
+@pytest.mark.parametrize("change", [{"sha256": "0" * 64}, {"bytes": len(DATA) + 1}])
+def test_a_part_of_another_file_is_not_gone_on_with(path: Path, change: dict[str, object]) -> None:
     left(path)
-    part = opened(path, other)
+    part = opened(path, msgspec.structs.replace(WANTED, **change))
     assert part.size == 0
     assert part.etag == ""
     part.close()
@@ -190,6 +183,7 @@ def test_reading_what_is_there_can_be_stopped(path: Path) -> None:
 
 def test_what_was_written_is_flushed_again_and_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SYNC_BYTES", 50_000)
+    monkeypatch.setattr(module, "SYNC_LEAST_S", 0.0)
     flushed = threading.Event()
     write = module.write_private
 
@@ -211,6 +205,20 @@ def test_what_was_written_is_flushed_again_and_again(path: Path, monkeypatch: py
     assert again.size >= 100_000
     finish(again)
     part.close(keep=False)
+
+
+def test_a_fast_line_is_flushed_once_a_second_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SYNC_BYTES", 1000)
+    now, flushes = [0.0], []
+    monkeypatch.setattr(module, "_flush", lambda _descriptor: flushes.append(now[0]))
+    part = Part(path, record_of(path), WANTED, clock=lambda: now[0])
+    part.open()
+    for turn in range(100):
+        now[0] = turn * 0.05
+        part.append(DATA[turn * 2000 : turn * 2000 + 2000])
+    part._settle()
+    assert 1 <= len(flushes) <= 5
+    part.close()
 
 
 def test_what_is_flushed_by_time(path: Path) -> None:
@@ -299,6 +307,7 @@ def test_a_flush_that_fails_is_said_and_not_counted(path: Path, monkeypatch: pyt
 
 def test_a_flush_beside_the_writing_that_fails_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SYNC_BYTES", 1)
+    monkeypatch.setattr(module, "SYNC_LEAST_S", 0.0)
     tried = threading.Event()
 
     def broken(_descriptor: int) -> None:

@@ -186,10 +186,11 @@ def test_what_came_in_before_it_gave_up_is_kept(
         with pytest.raises(TransferError) as caught:
             job.run()
         assert caught.value.fault == "server"
-        assert part.size == 10 << 20
+        here = part.size
+        assert 8 << 20 <= here <= 10 << 20  # the last of these answers may have been for pieces behind a gap
     hub.behave()
     with transfer(hub, tmp_path) as (job, part, _received):
-        assert part.size == 10 << 20
+        assert part.size == here
         job.run()
         check(hub, part)
 

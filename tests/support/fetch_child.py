@@ -30,7 +30,8 @@ from tandem.models.store import Store  # noqa: E402
 def main() -> None:
     """Does it."""
     endpoint, folder, plain, sync = sys.argv[1:]
-    part.SYNC_BYTES = int(sync)  # type: ignore[misc]  # so that a small file is flushed more than once
+    # So that a small file is flushed more than once.
+    part.SYNC_BYTES, part.SYNC_LEAST_S = int(sync), 0.0  # type: ignore[misc]
     pair = msgspec.json.decode(plain, type=CatalogPair)
 
     def report(progress: JobProgress) -> None:

@@ -31,7 +31,10 @@ SYNC_BYTES: Final = 64 << 20
 """So many bytes are flushed at a time,"""
 
 SYNC_S: Final = 5.0
-"""or those of so many seconds."""
+"""or those of so many seconds;"""
+
+SYNC_LEAST_S: Final = 1.0
+"""but not more often than that: on a fast line it would only slow it down, and what a second brings is no loss."""
 
 _ROOM: Final = 1 << 20
 _MAX_RECORD: Final = 1 << 16
@@ -178,7 +181,8 @@ class Part:
         self._digest.update(block, done)
         self.size += len(block)
         now = self._clock()
-        due = self.size - self._sync_size >= SYNC_BYTES or now - self._sync_time >= SYNC_S
+        due = self.size - self._sync_size >= SYNC_BYTES and now - self._sync_time >= SYNC_LEAST_S
+        due = due or now - self._sync_time >= SYNC_S
         if due and self._syncing is None:
             assert self._syncer is not None
             self._sync_size, self._sync_time = self.size, now
