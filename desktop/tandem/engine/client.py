@@ -164,9 +164,10 @@ class EngineClient:
             if not loading.killed:
                 raise
         finally:
-            loading.finish()  # a timer of `stop` that is still running must not meet the next engine
+            # A timer of `stop` must not meet the next engine, nor the next load an engine that it has ended.
+            if not loading.finish():
+                self.close()
             self._loading = None
-        self.close()
         raise RequestStopped
 
     def _load(self, request: Load, loading: _Loading, progress: Callable[[Progress], None]) -> Loaded:
