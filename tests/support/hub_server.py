@@ -236,6 +236,7 @@ class _Handler(Answers):
 
     def _file(self, stored: Stored, linked: dict[str, str]) -> None:
         start, end, ranged = self._range(stored)
+        self._released = self.hub.released  # before its fault: who is let go in between is not kept waiting
         fault = self.hub.fault("storage", start, end) if self.command == "GET" else None
         if fault is not None and self.wrong(fault):
             return
@@ -309,7 +310,7 @@ class _Handler(Answers):
     def _pour(self, stored: Stored, start: int, end: int, fault: Fault | None) -> None:
         """Sends bytes of a file, as far as the fault lets it."""
         kind = fault.kind if fault is not None else None
-        released = self.hub.released
+        released = self._released
         good = end - start
         if fault is not None and kind in ("drop", "reset", "stall", "drip"):
             good = max(0, min(fault.good_bytes(start), good))
